@@ -1,0 +1,41 @@
+# Two commands do everything from a bare clone: `make demo` and `make test`.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+# Set-up is done once, and again only when what it reads has changed.
+READY := $(VENV)/.ready
+
+.PHONY: demo test lint types fast-tests test-slow test-gpu bench clean
+
+demo: $(READY)
+	@$(BIN)/python examples/demo.py
+
+test: lint types fast-tests
+
+lint: $(READY)
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+
+types: $(READY)
+	$(BIN)/mypy
+
+fast-tests: $(READY)
+	$(BIN)/pytest -q -n 2
+
+test-slow: $(READY)
+	$(BIN)/pytest -q -m slow
+
+test-gpu: $(READY)
+	$(BIN)/pytest -q -m gpu
+
+bench: $(READY)
+	$(BIN)/python benchmarks/layer.py
+
+$(READY): pyproject.toml constraints.txt
+	@echo "Setting up $(VENV) (once; a minute or two)"
+	@$(PYTHON) -m venv $(VENV)
+	@PIP_CONSTRAINT=constraints.txt $(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	@touch $@
+
+clean:
+	rm -rf $(VENV) dist build .pytest_cache .mypy_cache .ruff_cache .hypothesis

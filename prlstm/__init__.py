@@ -1,0 +1,10 @@
+"""Parallel Recursive LSTM: nonlinear recurrence of logarithmic parallel depth."""
+
+from prlstm.cells import Cell
+from prlstm.layer import PRLSTM
+from prlstm.state import State
+from prlstm.tree import tree_reduce, tree_scan
+
+__version__ = "0.1.0"
+
+__all__ = ["PRLSTM", "Cell", "State", "__version__", "tree_reduce", "tree_scan"]

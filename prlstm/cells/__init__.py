@@ -1,0 +1,19 @@
+"""What a node of the tree computes."""
+
+from prlstm.cells.cell import CELLS, Cell, CellFactory, factory
+from prlstm.cells.gated import GatedBlock, gated_block
+from prlstm.cells.gru import GRUCell
+from prlstm.cells.lstm import LSTMCell
+from prlstm.cells.relu import ReLUCell
+
+__all__ = [
+    "CELLS",
+    "Cell",
+    "CellFactory",
+    "GRUCell",
+    "GatedBlock",
+    "LSTMCell",
+    "ReLUCell",
+    "factory",
+    "gated_block",
+]

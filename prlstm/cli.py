@@ -1,0 +1,54 @@
+"""The command line: a thin skin over the package."""
+
+import shutil
+from typing import Annotated
+
+import typer
+
+import prlstm
+from prlstm.tree import Plan, bracketing
+
+app = typer.Typer(
+    help="Parallel Recursive LSTM: nonlinear recurrence of logarithmic parallel depth.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+
+# Brackets of more leaves than this fill the screen and tell nothing.
+MOST_BRACKETED = 32
+
+
+def _version(asked: bool) -> None:
+    if asked:
+        typer.echo(f"prlstm {prlstm.__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def main(
+    version: Annotated[
+        bool,
+        typer.Option("--version", callback=_version, is_eager=True, help="Print the version."),
+    ] = False,
+) -> None:
+    """Parallel Recursive LSTM: nonlinear recurrence of logarithmic parallel depth."""
+
+
+@app.command()
+def tree(length: Annotated[int, typer.Argument(min=1, help="Number of tokens.")]) -> None:
+    """Show the tree of a sequence: which states are merged, level by level."""
+    plan, last = Plan(length), Plan(length, start=length - 1)
+    typer.echo(
+        f"{length:,} tokens. Every prefix: {plan.merges:,} merges in {len(plan.steps)} levels, "
+        f"at most {plan.depth} one after the other.\n"
+        f"The last state alone: {last.merges:,} merges, {last.depth} one after the other.\n"
+    )
+    try:
+        typer.echo(plan.draw(shutil.get_terminal_size((120, 24)).columns))
+    except ValueError as too_wide:
+        typer.echo(f"Too wide to draw ({too_wide}). Merges at each level:\n")
+        for step in plan.steps:
+            typer.echo(f"  {step.phase:<4} {step.level:<2} {len(step):>18,}")
+    if length <= MOST_BRACKETED:
+        typer.echo(f"\nstate after token {length} = {bracketing(length)}")

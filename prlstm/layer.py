@@ -1,0 +1,231 @@
+"""PRLSTM, the layer: tokens become states, the tree merges them, h comes out."""
+
+import warnings
+from typing import cast
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+from torch.nn.utils.rnn import PackedSequence
+
+from prlstm.cells import Cell, CellFactory, factory
+from prlstm.direction import RowLengths, Run, clip, run, run_both
+from prlstm.inputs import Batch, Lengths, Output, Window, read_batch, read_window
+from prlstm.state import PlainState, State, StateShape, join
+from prlstm.tree import Carry, Sweep
+
+
+class PRLSTM(nn.Module):
+    """A recurrent layer of logarithmic parallel depth, in the place of `torch.nn.LSTM`.
+
+    Arguments up to `bidirectional` are those of `torch.nn.LSTM`. `refine` is the number of
+    refinements after each composition; `cell` is "lstm", "relu" (PR-RNN), "gru" (which takes
+    `refine=0`), or a cell class of your own (see `prlstm.Cell`).
+
+    >>> layer = PRLSTM(input_size=3, hidden_size=8, batch_first=True)
+    >>> x = torch.randn(2, 10, 3)
+    >>> out, state = layer(x)
+    >>> h_n, c_n = state
+    >>> out.shape, h_n.shape
+    (torch.Size([2, 10, 8]), torch.Size([1, 2, 8]))
+    >>> head, state = layer(x[:, :6])
+    >>> tail, state = layer(x[:, 6:], state)
+    >>> torch.allclose(torch.cat([head, tail], 1), out, atol=1e-6)
+    True
+    """
+
+    def __init__(
+        self,
+        input_size: int,
+        hidden_size: int,
+        num_layers: int = 1,
+        bias: bool = True,
+        batch_first: bool = False,
+        dropout: float = 0.0,
+        bidirectional: bool = False,
+        *,
+        refine: int = 1,
+        cell: str | CellFactory = "lstm",
+        proj_size: int = 0,
+        device: torch.device | str | None = None,
+        dtype: torch.dtype | None = None,
+    ) -> None:
+        super().__init__()
+        for name, size, least in (
+            ("input_size", input_size, 1),
+            ("hidden_size", hidden_size, 1),
+            ("num_layers", num_layers, 1),
+            ("refine", refine, 0),
+        ):
+            if not isinstance(size, int) or isinstance(size, bool) or size < least:
+                raise ValueError(f"{name}={size!r}: expected an integer >= {least}")
+        if isinstance(dropout, bool) or not 0 <= dropout <= 1:
+            raise ValueError(f"dropout={dropout!r}: expected a probability in [0, 1]")
+        if proj_size != 0:
+            raise ValueError(f"proj_size={proj_size!r}: PRLSTM has no projections, expected 0")
+        if dtype is not None and not dtype.is_floating_point:
+            raise ValueError(f"dtype={dtype}: expected a floating-point type")
+        if dropout > 0 and num_layers == 1:
+            warnings.warn(
+                f"dropout={dropout} does nothing with num_layers=1: it acts between layers",
+                stacklevel=2,
+            )
+        self.input_size, self.hidden_size, self.num_layers = input_size, hidden_size, num_layers
+        self.bias, self.batch_first, self.dropout = bias, batch_first, float(dropout)
+        self.bidirectional, self.proj_size, self.refine = bidirectional, 0, refine
+        build = factory(cell)
+        self.cell = cell if isinstance(cell, str) else build.__name__
+        self.layers = nn.ModuleList()
+        size = input_size
+        for _ in range(num_layers):
+            made = [
+                build(size, hidden_size, refine=refine, bias=bias, device=device, dtype=dtype)
+                for _ in range(1 + bidirectional)
+            ]
+            if bidirectional:
+                # inside the forward cell, so that its keys are layers.{k}.reverse.*
+                made[0].add_module("reverse", made[1])
+            self.layers.append(made[0])
+            size = hidden_size * (1 + bidirectional)
+
+    def reset_parameters(self) -> None:
+        """Draw all weights anew, as the paper's implementation draws them."""
+        for module in self.modules():
+            reset = getattr(module, "reset_parameters", None)
+            if module is not self and callable(reset):
+                reset()
+
+    def flatten_parameters(self) -> None:
+        """Does nothing: code written for `torch.nn.LSTM` calls it."""
+
+    def forward(
+        self,
+        input: Tensor | PackedSequence,
+        hx: State | PlainState | None = None,
+        *,
+        lengths: Lengths | None = None,
+        output: Output = "all",
+    ) -> tuple[Tensor | PackedSequence, State]:
+        """Outputs h at every position asked for, and the state after the last token read.
+
+        `input` is (T, B, D), (B, T, D) with `batch_first`, (T, D), or packed. `lengths` gives
+        the true length of each row of a padded batch: outputs behind it are zero, and what
+        stands there must be finite. `hx` is a `State` to go on from, or a plain `(h, c)` as
+        `torch.nn.LSTM` takes it: one more leaf before the first token.
+
+        `output="last"` gives only the last state's h, (B, directions * H), for half the work.
+        `output=(start, stop)` gives only those positions, for the work that they need: tokens
+        from `stop` on are not looked at, so the state is the one after `stop` tokens. (The
+        reverse direction reads from the end down to `start`.)
+        """
+        batch = read_batch(input, lengths, self.input_size, self.batch_first)
+        window = read_window(output, batch)
+        weight = next(self.parameters(), batch.x)
+        batch.check_type(weight)
+        shape = self._state_shape(batch)
+        if isinstance(hx, State):
+            hx.check(shape, weight)
+            out, state = self._go_on(batch, hx, window)
+        else:
+            out, state = self._begin(batch, shape.first_carries(hx, weight), window)
+        if window.last:
+            return (out if batch.batched else out.squeeze(0)), state
+        return batch.laid_out(out), state
+
+    def trace(self, input: Tensor) -> tuple[Sweep, ...]:
+        """Every node of every tree, one `Sweep` for each layer and direction.
+
+        Of a sweep, `blocks[k]` holds the states of all blocks of 2^k tokens (`blocks[0]` the
+        leaves), `prefixes[0]` those after each token and `prefixes[k]` those after each block
+        of 2^k: tuples of tensors (B, nodes, H). `plan` says how they were merged. The reverse
+        direction stands in its own reading order.
+        """
+        batch = read_batch(input, None, self.input_size, self.batch_first)
+        batch.check_type(next(self.parameters(), batch.x))
+        carries = self._state_shape(batch).first_carries(None, batch.x)
+        _, runs = self._run(batch.x, batch.lengths, carries, read_window("all", batch))
+        return tuple(one.done for one in runs)
+
+    def extra_repr(self) -> str:
+        """What `repr` says inside the brackets."""
+        said = [str(self.input_size), str(self.hidden_size), f"cell={self.cell}"]
+        said.append(f"refine={self.refine}")
+        defaults = {
+            "num_layers": 1,
+            "bias": True,
+            "batch_first": False,
+            "dropout": 0.0,
+            "bidirectional": False,
+        }
+        for name, usual in defaults.items():
+            if getattr(self, name) != usual:
+                said.append(f"{name}={getattr(self, name)}")
+        return ", ".join(said)
+
+    def _state_shape(self, batch: Batch) -> StateShape:
+        return StateShape(
+            cell=self.cell,
+            layers=self.num_layers,
+            directions=1 + self.bidirectional,
+            rows=batch.x.shape[0],
+            batched=batch.batched,
+            sizes=cast(Cell, self.layers[0]).state_sizes,
+        )
+
+    def _begin(self, batch: Batch, carries: list[Carry], window: Window) -> tuple[Tensor, State]:
+        """Run rows that all stand at one count."""
+        return self._with_state(batch.batched, *self._run(batch.x, batch.lengths, carries, window))
+
+    def _go_on(self, batch: Batch, state: State, window: Window) -> tuple[Tensor, State]:
+        """Run every row from where it stands, those that stand at one count together."""
+        counts = sorted(set(state.counts))
+        if len(counts) <= 1:
+            carries = [p.carry(counts[0] if counts else 0) for p in state.pending]
+            return self._begin(batch, carries, window)
+        groups = [[row for row, n in enumerate(state.counts) if n == count] for count in counts]
+        outs, states = [], []
+        for count, rows in zip(counts, groups, strict=True):
+            carries = [p.carry(count) for p in state.rows(rows).pending]
+            out, after = self._begin(batch.rows(rows), carries, window)
+            outs.append(out)
+            states.append(after)
+        taken = [row for rows in groups for row in rows]
+        order = sorted(range(len(taken)), key=taken.__getitem__)
+        return torch.cat(outs)[order], join(states, order)
+
+    def _run(
+        self, x: Tensor, lengths: RowLengths, carries: list[Carry], window: Window
+    ) -> tuple[Tensor, list[Run]]:
+        """All layers: the output of the top one (B, positions, H) or (B, H), and every run."""
+        if not self.bidirectional:
+            x, lengths = x[:, : window.stop], clip(lengths, window.stop)
+        runs: list[Run] = []
+        for k, layer in enumerate(self.layers):
+            # the layers below the top one owe it every position
+            top = k == self.num_layers - 1
+            read = range(window.start, window.stop) if top else range(x.shape[1])
+            if k > 0:
+                x = F.dropout(x, self.dropout, self.training)
+            cell = cast(Cell, layer)
+            if self.bidirectional:
+                reverse = cast(Cell, layer.get_submodule("reverse"))
+                earlier = (carries[2 * k], carries[2 * k + 1])
+                both = run_both(cell, reverse, x, lengths, earlier, read)
+                x = torch.cat([one.h for one in both], -1)
+                runs.extend(both)
+            else:
+                runs.append(run(cell, x, lengths, carries[k], read.start))
+                x = runs[-1].h
+        if window.last:
+            x = torch.cat([one.final[0] for one in runs[-1 - self.bidirectional :]], -1)
+        return x, runs
+
+    def _with_state(self, batched: bool, out: Tensor, runs: list[Run]) -> tuple[Tensor, State]:
+        finals = zip(*(one.final for one in runs), strict=True)
+        return out, State(
+            final=tuple(torch.stack(tensors) for tensors in finals),
+            pending=() if self.bidirectional else tuple(one.pending for one in runs),
+            counts=runs[0].counts,
+            cell=self.cell,
+            batched=batched,
+        )

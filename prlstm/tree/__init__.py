@@ -1,0 +1,21 @@
+"""In which order the nodes of a balanced tree are computed. Knows nothing of LSTMs."""
+
+from prlstm.tree.carry import Carry
+from prlstm.tree.naive import tree_scan_naive
+from prlstm.tree.node import MergeFunction, Node
+from prlstm.tree.plan import Plan, bracketing
+from prlstm.tree.scan import Sweep, sweep, tree_extend, tree_reduce, tree_scan
+
+__all__ = [
+    "Carry",
+    "MergeFunction",
+    "Node",
+    "Plan",
+    "Sweep",
+    "bracketing",
+    "sweep",
+    "tree_extend",
+    "tree_reduce",
+    "tree_scan",
+    "tree_scan_naive",
+]

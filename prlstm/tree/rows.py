@@ -1,0 +1,78 @@
+"""Rows of one batch that stand at different counts: rows on dimension 0, the tree on 1."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from prlstm.tree.carry import Carry
+from prlstm.tree.node import Node
+from prlstm.tree.scan import Sweep
+
+
+class Pending(NamedTuple):
+    """The carries of all rows, level by level.
+
+    `blocks[k]` and `folds[k]` hold a state of every row, of which those rows use it whose count
+    has the binary digit k; where no row has it they are `None`.
+    """
+
+    blocks: tuple[Node | None, ...]
+    folds: tuple[Node | None, ...]
+
+    def carry(self, count: int) -> Carry:
+        """The carry of rows that all stand at `count`."""
+        levels = range(count.bit_length())
+        used = [bool(count >> level & 1) for level in levels]
+        return Carry(
+            count,
+            tuple(self.blocks[level] if used[level] else None for level in levels),
+            tuple(self.folds[level] if used[level] else None for level in levels),
+        )
+
+
+def levels_in_use(counts: Sequence[int]) -> list[bool]:
+    """For every level, whether any row has a block waiting there."""
+    used = 0
+    for count in counts:
+        used |= count
+    return [bool(used >> level & 1) for level in range(used.bit_length())]
+
+
+def prefix_at(done: Sweep, ends: Tensor) -> Node:
+    """Every row's prefix P(ends[row]), without the tree's dimension."""
+    return _pick(done.read, ends - done.plan.levels[0].prefixes.start)
+
+
+def pending_at(done: Sweep, counts: Sequence[int], ends: Tensor) -> Pending:
+    """What every row keeps when it ends at its own count; `ends` holds `counts` on the device."""
+    blocks: list[Node | None] = []
+    folds: list[Node | None] = []
+    for index, used in enumerate(levels_in_use(counts)):
+        if not used:
+            block, fold = None, None
+        elif index < len(done.blocks):
+            level = done.plan.levels[index]
+            here = ends >> index
+            waits = here % 2 == 1
+            block = _keep(_pick(done.blocks[index], here - 1 - level.blocks.start), waits)
+            fold = _keep(_pick(done.prefixes[index], here - level.prefixes.start), waits)
+        else:
+            # nothing new reached this level in any row
+            block, fold = done.earlier.blocks[index], done.earlier.folds[index]
+        blocks.append(block)
+        folds.append(fold)
+    return Pending(tuple(blocks), tuple(folds))
+
+
+def _pick(node: Node, index: Tensor) -> Node:
+    """For every row the state at its own index; rows that have none get any."""
+    rows = torch.arange(index.shape[0], device=index.device)
+    index = index.clamp(0, node[0].shape[1] - 1)
+    return tuple(t[rows, index] for t in node)
+
+
+def _keep(node: Node, rows: Tensor) -> Node:
+    """The states of `rows`, zeros elsewhere, with the tree's dimension restored."""
+    return tuple(torch.where(rows[:, None], t, torch.zeros_like(t)).unsqueeze(1) for t in node)
