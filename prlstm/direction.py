@@ -69,15 +69,21 @@ def run_both(
     x: Tensor,
     lengths: RowLengths,
     earlier: tuple[Carry, Carry],
-    read: range,
+    read: range | None,
 ) -> tuple[Run, Run]:
     """Read `x` from left to right and, with another cell, every row from its own end.
 
     The forward direction reads up to the last position of `read`, the reverse one down to the
-    first: what the outputs there need, and no more.
+    first: what the outputs there need, and no more. With None both read everything, for the
+    sake of their final states alone.
     """
-    forward = run(cell, x[:, : read.stop], clip(lengths, read.stop), earlier[0], read.start)
     length, back = x.shape[TIME], reverse_rows(x, lengths)
+    if read is None:
+        last = length - 1
+        return run(cell, x, lengths, earlier[0], last), run(
+            reverse, back, lengths, earlier[1], last
+        )
+    forward = run(cell, x[:, : read.stop], clip(lengths, read.stop), earlier[0], read.start)
     if lengths is None:
         needed = back[:, : length - read.start]
         backward = run(reverse, needed, None, earlier[1], length - read.stop)

@@ -210,7 +210,9 @@ class PRLSTM(nn.Module):
             if self.bidirectional:
                 reverse = cast(Cell, layer.get_submodule("reverse"))
                 earlier = (carries[2 * k], carries[2 * k + 1])
-                both = run_both(cell, reverse, x, lengths, earlier, read)
+                both = run_both(
+                    cell, reverse, x, lengths, earlier, None if top and window.last else read
+                )
                 x = torch.cat([one.h for one in both], -1)
                 runs.extend(both)
             else:
