@@ -17,6 +17,7 @@ from prlstm.cells.precision import wide_type
 from prlstm.tree import Carry, Node
 from prlstm.tree.rows import Pending, levels_in_use
 
+# The one key of a saved state's metadata. (More than one would be written in any order.)
 FORMAT = "prlstm.State/1"
 
 # What `torch.nn.LSTM` calls a state: (h_0, c_0), or h_0 alone where the cell has no c.
@@ -189,7 +190,7 @@ class State:
         tensors, context = _flatten(self)
         named = {str(n): t.detach().contiguous().clone() for n, t in enumerate(tensors)}
         partial = Path(path).with_name(Path(path).name + ".partial")
-        save_file(named, partial, metadata={"format": FORMAT, "context": json.dumps(context)})
+        save_file(named, partial, metadata={FORMAT: json.dumps(context)})
         partial.replace(path)
 
     @staticmethod
@@ -197,9 +198,9 @@ class State:
         """Read a state that `save` wrote. Nothing in the file is executed."""
         with safe_open(path, "pt", device=str(device)) as file:
             meta = file.metadata() or {}
-            if meta.get("format") != FORMAT:
+            if FORMAT not in meta:
                 raise ValueError(f"{path}: expected a saved state, format {FORMAT!r}")
-            parts, layers, counts, cell, batched = json.loads(meta["context"])
+            parts, layers, counts, cell, batched = json.loads(meta[FORMAT])
             context = (parts, layers, tuple(counts), cell, batched)
             expected = parts * (1 + 2 * layers * sum(levels_in_use(counts)))
             if len(file.keys()) != expected:

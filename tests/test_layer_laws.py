@@ -232,7 +232,7 @@ def test_zeros_are_not_no_state() -> None:
 @pytest.mark.parametrize("cell", CELLS)
 def test_gradcheck(cell: tuple[str, int], both: bool) -> None:
     layer, x = make(cell, 2, bidirectional=both), tokens(2, 6).requires_grad_()
-    parameters = [p for p in layer.parameters()]
+    parameters = list(layer.parameters())
 
     def outputs(x: Tensor, *_: nn.Parameter) -> tuple[Tensor, ...]:
         out, state = layer(x, lengths=[6, 3])

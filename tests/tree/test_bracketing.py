@@ -2,10 +2,10 @@
 
 import pytest
 import torch
-from tests.tree.symbols import Symbols
 
 from prlstm.tree import Plan, bracketing, tree_reduce, tree_scan, tree_scan_naive
 from prlstm.tree.naive import prefix_state
+from tests.tree.symbols import Symbols
 
 LENGTHS = range(1, 131)
 

@@ -7,10 +7,10 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.tree.symbols import Symbols
 
 from prlstm.tree import Carry, Node, Plan, tree_extend, tree_reduce, tree_scan, tree_scan_naive
 from prlstm.tree.naive import prefix_state
+from tests.tree.symbols import Symbols
 
 HOSTILE = [1, 2, 3, 4, 7, 8, 9, 31, 32, 33, 40, 41, 127, 128, 129, 500, 1023, 1024, 1025]
 

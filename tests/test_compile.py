@@ -1,0 +1,69 @@
+"""`torch.compile(fullgraph=True)`: the compiled layer is the eager one, for a fixed length."""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+import torch
+
+from prlstm import PRLSTM, State
+from tests.compare import TOLERANCE, assert_rel, assert_same
+
+
+@pytest.fixture(autouse=True)
+def _forget_compiled_code() -> Iterator[None]:
+    yield
+    torch.compiler.reset()
+
+
+def compiled(layer: PRLSTM) -> Callable[..., Any]:
+    return torch.compile(layer, fullgraph=True, backend="aot_eager")
+
+
+def assert_compiled_is_eager(layer: PRLSTM, length: int, output: str | tuple[int, int]) -> None:
+    x = torch.randn(2, length, 3)
+    out, state = compiled(layer)(x, output=output)
+    want, want_state = layer(x, output=output)
+    assert isinstance(state, State)
+    assert_same("out", out, want)
+    for mine, other in zip(state, want_state, strict=True):
+        assert_same("state", mine, other)
+
+
+@pytest.mark.parametrize("output", ["all", "last"])
+def test_compiled_is_eager(output: str) -> None:
+    assert_compiled_is_eager(PRLSTM(3, 5, batch_first=True), 13, output)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("output", ["all", "last", (0, 1)])
+@pytest.mark.parametrize("both", [False, True])
+@pytest.mark.parametrize("length", [1, 2, 13, 16, 33])
+def test_compiled_is_eager_in_every_form(
+    length: int, both: bool, output: str | tuple[int, int]
+) -> None:
+    layer = PRLSTM(3, 5, num_layers=2, bidirectional=both, batch_first=True)
+    assert_compiled_is_eager(layer, length, output)
+
+
+# the compiler itself looks at the gradient of the state, which is not a leaf
+@pytest.mark.filterwarnings("ignore:The .grad attribute of a Tensor:UserWarning")
+def test_compiled_streaming_is_eager() -> None:
+    layer, x = PRLSTM(3, 5, batch_first=True), torch.randn(2, 3, 3)
+    fast = compiled(layer)
+    _, state = fast(x)
+    out, _ = fast(x, state)
+    _, want_state = layer(x)
+    assert_same("out", out, layer(x, want_state)[0])
+
+
+def test_compiled_gradients_are_eager() -> None:
+    layer, x = PRLSTM(3, 5, batch_first=True), torch.randn(2, 11, 3)
+    compiled(layer)(x)[0].square().sum().backward()
+    got = {key: p.grad.clone() for key, p in layer.named_parameters() if p.grad is not None}
+    layer.zero_grad()
+    layer(x)[0].square().sum().backward()
+    assert set(got) == set(dict(layer.named_parameters()))
+    for key, parameter in layer.named_parameters():
+        assert parameter.grad is not None
+        assert_rel(key, got[key], parameter.grad, TOLERANCE[torch.float32][1])
