@@ -74,7 +74,6 @@ class PRLSTM(nn.Module):
         self.bias, self.batch_first, self.dropout = bias, batch_first, float(dropout)
         self.bidirectional, self.proj_size, self.refine = bidirectional, 0, refine
         build = factory(cell)
-        self.cell = cell if isinstance(cell, str) else build.__name__
         self.layers = nn.ModuleList()
         size = input_size
         for _ in range(num_layers):
@@ -87,6 +86,7 @@ class PRLSTM(nn.Module):
                 made[0].add_module("reverse", made[1])
             self.layers.append(made[0])
             size = hidden_size * (1 + bidirectional)
+        self.cell = cell if isinstance(cell, str) else type(self.layers[0]).__name__
 
     def reset_parameters(self) -> None:
         """Draw all weights anew, as the paper's implementation draws them."""

@@ -34,8 +34,6 @@ class Cell(Protocol):
 class CellFactory(Protocol):
     """How the layer builds a cell: a cell class with this constructor, for instance."""
 
-    __name__: str
-
     def __call__(
         self,
         input_size: int,

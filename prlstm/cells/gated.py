@@ -40,7 +40,7 @@ def gated_block(
     u = torch.tanh(gates[..., -hidden_size:])
     c = i * u
     for f, c_in in zip(forget, cells, strict=True):
-        c = c + f * c_in
+        c = torch.addcmul(c, f, c_in)
     h = (o * torch.tanh(c)).to(weight.dtype)
     return h, c
 

@@ -1,0 +1,125 @@
+"""How time and memory are measured, and what is written beside every number."""
+
+import ctypes
+import json
+import platform
+import re
+import statistics
+import subprocess
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import torch
+
+import prlstm
+
+Row = dict[str, Any]
+STATUS, CLEAR = Path("/proc/self/status"), Path("/proc/self/clear_refs")
+
+
+def environment(device: torch.device) -> Row:
+    """Hardware, versions and commit: a number means nothing without them."""
+    cuda = device.type == "cuda"
+    return {
+        "device": torch.cuda.get_device_name(device) if cuda else _processor(),
+        "threads": torch.get_num_threads(),
+        "python": platform.python_version(),
+        "torch": torch.__version__,
+        "cuda": torch.version.cuda if cuda else None,
+        "prlstm": prlstm.__version__,
+        "commit": _commit(),
+        "date": datetime.now(UTC).date().isoformat(),
+    }
+
+
+def milliseconds(
+    call: Callable[[], object], device: torch.device, seconds: float = 2.0, most: int = 50
+) -> tuple[float, int]:
+    """The median time of a call after one to warm up, and how many calls were timed.
+
+    Calls are repeated until `seconds` are over, three times at least, `most` at most.
+    """
+    call()
+    taken: list[float] = []
+    while len(taken) < 3 or (sum(taken) < 1e3 * seconds and len(taken) < most):
+        _wait(device)
+        start = time.perf_counter()
+        call()
+        _wait(device)
+        taken.append(1e3 * (time.perf_counter() - start))
+    return statistics.median(taken), len(taken)
+
+
+def peak_bytes(call: Callable[[], object], device: torch.device) -> int | None:
+    """How far memory rises above where it stands while `call` runs.
+
+    On CUDA the allocator's count; on Linux the process's resident set; elsewhere unknown.
+    """
+    _wait(device)
+    before = held_bytes(device)
+    if before is None:
+        return None
+    if device.type == "cuda":
+        torch.cuda.reset_peak_memory_stats(device)
+        call()
+        _wait(device)
+        return int(torch.cuda.max_memory_allocated(device)) - before
+    # "5" resets the peak that the kernel keeps
+    CLEAR.write_text("5")
+    call()
+    return _status("VmHWM") - before
+
+
+def held_bytes(device: torch.device) -> int | None:
+    """Memory in use now: the allocator's count on CUDA, the resident set on Linux."""
+    if device.type == "cuda":
+        return int(torch.cuda.memory_allocated(device))
+    if not CLEAR.exists():
+        return None
+    # what was freed counts as free only once the C library has given it back
+    ctypes.CDLL(None).malloc_trim(0)
+    return _status("VmRSS")
+
+
+def append_rows(path: Path, rows: list[Row]) -> None:
+    """Add rows to a file of JSON lines."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("a") as file:
+        file.writelines(json.dumps(row) + "\n" for row in rows)
+
+
+def _wait(device: torch.device) -> None:
+    if device.type == "cuda":
+        torch.cuda.synchronize(device)
+
+
+def _status(field: str) -> int:
+    found = re.search(rf"^{field}:\s+(\d+) kB", STATUS.read_text(), re.MULTILINE)
+    assert found is not None, f"{STATUS} has no {field}"
+    return int(found.group(1)) * 1024
+
+
+def _processor() -> str:
+    info = Path("/proc/cpuinfo")
+    if info.exists():
+        found = re.search(r"^model name\s*:\s*(.+)$", info.read_text(), re.MULTILINE)
+        if found is not None:
+            return found.group(1)
+    return platform.processor() or platform.machine()
+
+
+def _commit() -> str | None:
+    try:
+        described = subprocess.run(
+            ["git", "describe", "--always", "--dirty"],
+            capture_output=True,
+            text=True,
+            check=True,
+            cwd=Path(__file__).parent,
+        )
+    except (OSError, subprocess.CalledProcessError):
+        return None
+    return described.stdout.strip()
