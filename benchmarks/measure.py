@@ -2,6 +2,7 @@
 
 import ctypes
 import json
+import os
 import platform
 import re
 import statistics
@@ -112,6 +113,9 @@ def _processor() -> str:
 
 
 def _commit() -> str | None:
+    """The commit measured; `PRLSTM_COMMIT` names it where only a copy of the files is at hand."""
+    if named := os.getenv("PRLSTM_COMMIT"):
+        return named
     try:
         described = subprocess.run(
             ["git", "describe", "--always", "--dirty"],

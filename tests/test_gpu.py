@@ -13,6 +13,11 @@ pytestmark = pytest.mark.gpu
 LENGTHS = [1, 2, 3, 7, 8, 9, 40, 41, 500]
 
 
+@pytest.fixture(autouse=True)
+def _needs_a_gpu() -> None:
+    assert torch.cuda.is_available(), "these tests need a CUDA device"
+
+
 def gradients(layer: PRLSTM, x: torch.Tensor, weight: torch.Tensor) -> dict[str, torch.Tensor]:
     layer.zero_grad()
     (layer(x)[0] * weight).sum().backward()
