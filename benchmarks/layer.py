@@ -64,12 +64,18 @@ def ways(ours: PRLSTM, lstm: nn.LSTM, x: Tensor) -> dict[str, Callable[[], None]
 
 
 def measure(call: Callable[[], None], device: torch.device) -> Row:
-    """One measurement; running out of memory is a result too."""
+    """One measurement. Running out of memory is a result too, and so is cuDNN's refusal."""
     try:
         ms, repeats = milliseconds(call, device)
         return {"ms": round(ms, 4), "repeats": repeats, "peak_bytes": peak_bytes(call, device)}
     except torch.OutOfMemoryError:
-        return {"ms": None, "repeats": 0, "peak_bytes": None, "failed": "out of memory"}
+        failed = "out of memory"
+    except RuntimeError as refused:
+        if "cuDNN" not in str(refused):
+            raise
+        failed = str(refused).split(". ")[0]
+    torch.cuda.empty_cache()
+    return {"ms": None, "repeats": 0, "peak_bytes": None, "failed": failed}
 
 
 def long_stream(layer: PRLSTM, tokens: int, batch: int, device: torch.device) -> list[Row]:
