@@ -1,0 +1,62 @@
+"""Which part of the package may import which, and what an import costs."""
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+PACKAGE = Path(__file__).parent.parent / "prlstm"
+# every unit, and the units that it may import
+ALLOWED: dict[str, set[str]] = {
+    "tree": set(),
+    "cells": {"tree"},
+    "inputs": set(),
+    "state": {"tree", "cells"},
+    "direction": {"tree", "cells"},
+    "layer": {"tree", "cells", "inputs", "state", "direction"},
+    "cli": {"tree", "prlstm"},
+    "__init__": {"tree", "cells", "state", "layer"},
+    "__main__": {"cli"},
+}
+
+
+def unit_of(path: Path) -> str:
+    return path.relative_to(PACKAGE).parts[0].removesuffix(".py")
+
+
+def units_imported(path: Path) -> set[str]:
+    found: set[str] = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}: relative import"
+            names = [node.module or ""]
+        else:
+            continue
+        mine = [name.split(".") for name in names if name.split(".")[0] == "prlstm"]
+        found |= {parts[1] if len(parts) > 1 else "prlstm" for parts in mine}
+    return found
+
+
+@pytest.mark.parametrize("path", sorted(PACKAGE.rglob("*.py")), ids=str)
+def test_imports_go_one_way(path: Path) -> None:
+    unit = unit_of(path)
+    assert unit in ALLOWED, f"say in ALLOWED what {unit} may import"
+    assert units_imported(path) <= ALLOWED[unit] | {unit}
+
+
+def test_importing_is_cheap_and_needs_no_gpu_packages() -> None:
+    code = """
+import sys, time, torch
+before, start = set(sys.modules), time.perf_counter()
+import prlstm
+seconds, new = time.perf_counter() - start, {m.split(".")[0] for m in set(sys.modules) - before}
+assert seconds < 1, f"{seconds:.2f} s"
+assert not new & {"triton", "typer", "rich", "matplotlib", "numpy"}, new
+assert not torch.cuda.is_initialized()
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
