@@ -5,7 +5,14 @@ BIN := $(VENV)/bin
 # Set-up is done once, and again only when what it reads has changed.
 READY := $(VENV)/.ready
 
-.PHONY: demo test lint types fast-tests test-slow test-gpu bench clean
+.PHONY: help demo test lint types fast-tests test-slow test-gpu bench results clean
+
+# shown by plain `make`
+help:
+	@echo "make demo       one layer, 10,000 tokens, three ways to feed them; a tree, drawn"
+	@echo "make test       format, lint, types and the fast tests: what must pass"
+	@echo "make test-slow  the long tests       make test-gpu  those that need a CUDA device"
+	@echo "make bench      time and memory      make results   tables of the README from rows"
 
 demo: $(READY)
 	@$(BIN)/python examples/demo.py
@@ -30,6 +37,9 @@ test-gpu: $(READY)
 
 bench: $(READY)
 	$(BIN)/python benchmarks/layer.py
+
+results: $(READY)
+	$(BIN)/python benchmarks/summary.py
 
 $(READY): pyproject.toml constraints.txt
 	@echo "Setting up $(VENV) (once; a minute or two)"

@@ -8,10 +8,12 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 from torch.nn.utils.rnn import PackedSequence
 
-from prlstm.cells import Cell, CellFactory, factory
-from prlstm.direction import RowLengths, Run, clip, run, run_both
+from prlstm.cells import Cell, CellFactory, build_cell
+from prlstm.direction import Run, run, run_both
 from prlstm.inputs import Batch, Lengths, Output, Window, read_batch, read_window
-from prlstm.state import PlainState, State, StateShape, join
+from prlstm.lengths import TIME
+from prlstm.state import State, join
+from prlstm.state_shape import PlainState, StateShape
 from prlstm.tree import Carry, Sweep
 
 
@@ -59,12 +61,20 @@ class PRLSTM(nn.Module):
         ):
             if not isinstance(size, int) or isinstance(size, bool) or size < least:
                 raise ValueError(f"{name}={size!r}: expected an integer >= {least}")
-        if isinstance(dropout, bool) or not 0 <= dropout <= 1:
+        for name, flag in (
+            ("bias", bias),
+            ("batch_first", batch_first),
+            ("bidirectional", bidirectional),
+        ):
+            if not isinstance(flag, bool):
+                raise ValueError(f"{name}={flag!r}: expected True or False")
+        number = isinstance(dropout, (int, float)) and not isinstance(dropout, bool)
+        if not number or not 0 <= dropout <= 1:
             raise ValueError(f"dropout={dropout!r}: expected a probability in [0, 1]")
         if proj_size != 0:
             raise ValueError(f"proj_size={proj_size!r}: PRLSTM has no projections, expected 0")
-        if dtype is not None and not dtype.is_floating_point:
-            raise ValueError(f"dtype={dtype}: expected a floating-point type")
+        if dtype is not None and not (isinstance(dtype, torch.dtype) and dtype.is_floating_point):
+            raise ValueError(f"dtype={dtype!r}: expected a floating-point type of torch")
         if dropout > 0 and num_layers == 1:
             warnings.warn(
                 f"dropout={dropout} does nothing with num_layers=1: it acts between layers",
@@ -73,12 +83,13 @@ class PRLSTM(nn.Module):
         self.input_size, self.hidden_size, self.num_layers = input_size, hidden_size, num_layers
         self.bias, self.batch_first, self.dropout = bias, batch_first, float(dropout)
         self.bidirectional, self.proj_size, self.refine = bidirectional, 0, refine
-        build = factory(cell)
         self.layers = nn.ModuleList()
         size = input_size
         for _ in range(num_layers):
             made = [
-                build(size, hidden_size, refine=refine, bias=bias, device=device, dtype=dtype)
+                build_cell(
+                    cell, size, hidden_size, refine=refine, bias=bias, device=device, dtype=dtype
+                )
                 for _ in range(1 + bidirectional)
             ]
             if bidirectional:
@@ -113,10 +124,12 @@ class PRLSTM(nn.Module):
         stands there must be finite. `hx` is a `State` to go on from, or a plain `(h, c)` as
         `torch.nn.LSTM` takes it: one more leaf before the first token.
 
-        `output="last"` gives only the last state's h, (B, directions * H), for half the work.
-        `output=(start, stop)` gives only those positions, for the work that they need: tokens
-        from `stop` on are not looked at, so the state is the one after `stop` tokens. (The
-        reverse direction reads from the end down to `start`.)
+        `output="last"` gives only the last state's h, (B, directions * H); in a single layer and
+        for equal lengths that takes T - 1 merges instead of almost 2T. `output=(start, stop)`
+        gives only those positions, for the work that they need: tokens from `stop` on are not
+        looked at, so the state is the one after `stop` tokens. (Of a bidirectional layer the
+        top reads forward up to `stop` and back down to `start`, the layers below everything;
+        each part of the state is the one after the last token that was read.)
         """
         batch = read_batch(input, lengths, self.input_size, self.batch_first)
         window = read_window(output, batch)
@@ -124,7 +137,7 @@ class PRLSTM(nn.Module):
         batch.check_type(weight)
         shape = self._state_shape(batch)
         if isinstance(hx, State):
-            hx.check(shape, weight)
+            shape.check(hx, weight)
             out, state = self._go_on(batch, hx, window)
         else:
             out, state = self._begin(batch, shape.first_carries(hx, weight), window)
@@ -140,10 +153,12 @@ class PRLSTM(nn.Module):
         of 2^k: tuples of tensors (B, nodes, H). `plan` says how they were merged. The reverse
         direction stands in its own reading order.
         """
+        if not isinstance(input, Tensor):
+            raise TypeError(f"input is a {type(input).__name__}: expected a tensor, padded or not")
         batch = read_batch(input, None, self.input_size, self.batch_first)
         batch.check_type(next(self.parameters(), batch.x))
         carries = self._state_shape(batch).first_carries(None, batch.x)
-        _, runs = self._run(batch.x, batch.lengths, carries, read_window("all", batch))
+        runs = self._run(batch, carries, read_window("all", batch))
         return tuple(one.done for one in runs)
 
     def extra_repr(self) -> str:
@@ -173,61 +188,61 @@ class PRLSTM(nn.Module):
         )
 
     def _begin(self, batch: Batch, carries: list[Carry], window: Window) -> tuple[Tensor, State]:
-        """Run rows that all stand at one count."""
-        return self._with_state(batch.batched, *self._run(batch.x, batch.lengths, carries, window))
+        """Run rows that all stand at one count: (B, positions, H) or (B, H), and the state."""
+        batch = batch.trimmed()
+        there = window.within(batch.x.shape[TIME])
+        runs = self._run(batch, carries, there)
+        finals = zip(*(one.final for one in runs), strict=True)
+        state = State(
+            final=tuple(torch.stack(tensors) for tensors in finals),
+            pending=() if self.bidirectional else tuple(one.pending for one in runs),
+            seen=runs[-1 - self.bidirectional].seen,
+            cell=self.cell,
+            batched=batch.batched,
+        )
+        directions = 1 + self.bidirectional
+        if window.last:
+            return torch.cat(state.final[0][-directions:].unbind(), -1), state
+        out = torch.cat([one.h for one in runs[-directions:]], -1)
+        return window.fill(out, there.start), state
 
     def _go_on(self, batch: Batch, state: State, window: Window) -> tuple[Tensor, State]:
         """Run every row from where it stands, those that stand at one count together."""
-        counts = sorted(set(state.counts))
-        if len(counts) <= 1:
-            carries = [p.carry(counts[0] if counts else 0) for p in state.pending]
-            return self._begin(batch, carries, window)
-        groups = [[row for row, n in enumerate(state.counts) if n == count] for count in counts]
-        outs, states = [], []
-        for count, rows in zip(counts, groups, strict=True):
+        if isinstance(state.seen, int):
+            return self._begin(batch, [p.carry(state.seen) for p in state.pending], window)
+        outs, states, taken = [], [], []
+        for count in sorted(set(state.seen)):
+            rows = [row for row, seen in enumerate(state.seen) if seen == count]
             carries = [p.carry(count) for p in state.rows(rows).pending]
             out, after = self._begin(batch.rows(rows), carries, window)
             outs.append(out)
             states.append(after)
-        taken = [row for rows in groups for row in rows]
+            taken += rows
         order = sorted(range(len(taken)), key=taken.__getitem__)
         return torch.cat(outs)[order], join(states, order)
 
-    def _run(
-        self, x: Tensor, lengths: RowLengths, carries: list[Carry], window: Window
-    ) -> tuple[Tensor, list[Run]]:
-        """All layers: the output of the top one (B, positions, H) or (B, H), and every run."""
+    def _run(self, batch: Batch, carries: list[Carry], window: Window) -> list[Run]:
+        """All layers, each direction of each: the top ones put out what `window` asks for."""
+        x, lengths = batch.x, batch.lengths
         if not self.bidirectional:
-            x, lengths = x[:, : window.stop], clip(lengths, window.stop)
+            x = x[:, : window.stop]
+            lengths = None if lengths is None else lengths.clip(window.stop)
         runs: list[Run] = []
         for k, layer in enumerate(self.layers):
             # the layers below the top one owe it every position
             top = k == self.num_layers - 1
-            read = range(window.start, window.stop) if top else range(x.shape[1])
+            read = range(window.start, window.stop) if top else range(x.shape[TIME])
             if k > 0:
                 x = F.dropout(x, self.dropout, self.training)
             cell = cast(Cell, layer)
             if self.bidirectional:
                 reverse = cast(Cell, layer.get_submodule("reverse"))
                 earlier = (carries[2 * k], carries[2 * k + 1])
-                both = run_both(
-                    cell, reverse, x, lengths, earlier, None if top and window.last else read
-                )
+                asked = None if top and window.last else read
+                both = run_both(cell, reverse, x, lengths, earlier, asked)
+                runs += both
                 x = torch.cat([one.h for one in both], -1)
-                runs.extend(both)
             else:
                 runs.append(run(cell, x, lengths, carries[k], read.start))
                 x = runs[-1].h
-        if window.last:
-            x = torch.cat([one.final[0] for one in runs[-1 - self.bidirectional :]], -1)
-        return x, runs
-
-    def _with_state(self, batched: bool, out: Tensor, runs: list[Run]) -> tuple[Tensor, State]:
-        finals = zip(*(one.final for one in runs), strict=True)
-        return out, State(
-            final=tuple(torch.stack(tensors) for tensors in finals),
-            pending=() if self.bidirectional else tuple(one.pending for one in runs),
-            counts=runs[0].counts,
-            cell=self.cell,
-            batched=batched,
-        )
+        return runs

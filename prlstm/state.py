@@ -1,6 +1,10 @@
 """The state of a layer between two calls: a value, not a handle."""
 
+# annotations inside functions must stay text: torch.compile traces these functions
+from __future__ import annotations
+
 import json
+import operator
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice, zip_longest
@@ -8,85 +12,20 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from safetensors import safe_open
+from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 from torch import Tensor
 from torch.utils import _pytree as pytree
 
-from prlstm.cells.precision import wide_type
-from prlstm.tree import Carry, Node
+from prlstm.lengths import is_integer
+from prlstm.tree import Node
 from prlstm.tree.rows import Pending, levels_in_use
 
 # The one key of a saved state's metadata. (More than one would be written in any order.)
 FORMAT = "prlstm.State/1"
 
-# What `torch.nn.LSTM` calls a state: (h_0, c_0), or h_0 alone where the cell has no c.
-PlainState = Tensor | tuple[Tensor, ...]
 
-
-@dataclass(frozen=True)
-class StateShape:
-    """What a state must be to fit a layer and a batch."""
-
-    cell: str
-    layers: int
-    directions: int
-    rows: int
-    batched: bool
-    # of the tensors of one state of the cell, h first
-    sizes: tuple[int, ...]
-
-    @property
-    def shapes(self) -> tuple[tuple[int, ...], ...]:
-        """The shapes of (h_n, c_n)."""
-        rows = (self.rows,) if self.batched else ()
-        return tuple((self.layers * self.directions, *rows, size) for size in self.sizes)
-
-    def check(self, name: str, tensors: Sequence[Tensor], weight: Tensor) -> None:
-        """Raise unless `tensors` could be this layer's (h_n, c_n)."""
-        if len(tensors) != len(self.sizes):
-            raise ValueError(
-                f"{name} holds {len(tensors)} tensors: "
-                f"a state of cell {self.cell!r} has {len(self.sizes)}"
-            )
-        autocast = torch.is_autocast_enabled(weight.device.type)
-        for index, (tensor, shape) in enumerate(zip(tensors, self.shapes, strict=True)):
-            if not isinstance(tensor, Tensor):
-                raise TypeError(f"{name}[{index}] is a {type(tensor).__name__}: expected a tensor")
-            if tuple(tensor.shape) != shape:
-                raise ValueError(
-                    f"{name}[{index}] has shape {tuple(tensor.shape)}: expected {shape}, "
-                    f"(layers * directions{', batch' if self.batched else ''}, hidden size)"
-                )
-            if tensor.device != weight.device:
-                raise ValueError(
-                    f"{name}[{index}] is on {tensor.device}: expected {weight.device}, "
-                    "where the weights are"
-                )
-            # c is float32 also where the weights are of half precision
-            same = wide_type(tensor.dtype) == wide_type(weight.dtype)
-            if not tensor.is_floating_point() or not (same or autocast):
-                raise TypeError(
-                    f"{name}[{index}] has type {tensor.dtype}: expected {weight.dtype}, "
-                    "as the weights have"
-                )
-
-    def first_carries(self, hx: PlainState | None, weight: Tensor) -> list[Carry]:
-        """Where to begin, for each layer and direction: nowhere, or with `hx` as one leaf."""
-        if hx is None:
-            return [Carry()] * (self.layers * self.directions)
-        if not isinstance(hx, (Tensor, tuple, list)):
-            raise TypeError(f"hx is a {type(hx).__name__}: expected a State, or (h_0, c_0)")
-        parts = (hx,) if isinstance(hx, Tensor) else tuple(hx)
-        self.check("hx", parts, weight)
-        if not self.batched:
-            parts = tuple(t.unsqueeze(1) for t in parts)
-        # (layers * directions, B, H) to one leaf (B, 1, H) each
-        leaves = zip(*(t.unsqueeze(2).unbind(0) for t in parts), strict=True)
-        return [Carry.leaf(leaf) for leaf in leaves]
-
-
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class State:
     """Where a layer stands after some tokens; hand it back to go on from there.
 
@@ -100,13 +39,20 @@ class State:
     final: Node
     # one for each layer; none where the layer is bidirectional, which cannot be continued
     pending: tuple[Pending, ...]
-    # leaves behind every row: its tokens, and one more where it began with a plain (h, c)
-    counts: tuple[int, ...]
+    # leaves behind the rows: one number where all agree, else one for each
+    seen: int | tuple[int, ...]
     cell: str
     batched: bool = True
 
+    @property
+    def counts(self) -> tuple[int, ...]:
+        """Leaves behind every row: its tokens, and one more where it began with a plain (h, c)."""
+        if isinstance(self.seen, tuple):
+            return self.seen
+        return (self.seen,) * self.final[0].shape[-2]
+
     def __iter__(self) -> Iterator[Tensor]:
-        return iter(self.final if self.batched else tuple(t.squeeze(1) for t in self.final))
+        return iter(self.final if self.batched else tuple(t.squeeze(-2) for t in self.final))
 
     def __len__(self) -> int:
         return len(self.final)
@@ -119,93 +65,96 @@ class State:
         return tuple(self)[index]
 
     def __repr__(self) -> str:
-        low, high = min(self.counts, default=0), max(self.counts, default=0)
+        counts = [self.seen] if isinstance(self.seen, int) else self.seen
+        low, high = min(counts, default=0), max(counts, default=0)
         seen = str(low) if low == high else f"{low}..{high}"
         shapes = ", ".join(str(tuple(t.shape)) for t in self)
         return f"State({self.cell}, {shapes}, leaves seen: {seen})"
 
-    def check(self, shape: StateShape, weight: Tensor) -> None:
-        """Raise unless a layer whose states are of that `shape` can go on from here."""
-        if shape.directions == 2 or not self.pending:
-            whose = "this layer is" if shape.directions == 2 else "the layer it came from was"
-            raise ValueError(
-                f"hx={self!r}: cannot be continued, {whose} bidirectional, and the reverse "
-                "direction of a sequence begins at its end; a plain (h_0, c_0) is accepted"
-            )
-        if self.cell != shape.cell:
-            raise ValueError(f"hx={self!r}: a state of cell {self.cell!r}, expected {shape.cell!r}")
-        if self.batched != shape.batched:
-            kinds = ("of one unbatched sequence", "of a batch")
-            raise ValueError(
-                f"hx={self!r}: a state {kinds[self.batched]}, expected one {kinds[shape.batched]}"
-            )
-        shape.check("hx", tuple(self), weight)
-
-    def detach(self) -> "State":
+    def detach(self) -> State:
         """The same state without its history: the idiom for truncated backpropagation."""
-        return self.map(Tensor.detach)
+        return self._map(Tensor.detach)
 
-    def to(self, *args: Any, **kwargs: Any) -> "State":
+    def to(self, *args: Any, **kwargs: Any) -> State:
         """The same state on another device, or of another type; arguments as `Tensor.to`."""
-        return self.map(lambda t: t.to(*args, **kwargs))
+        return self._map(lambda t: t.to(*args, **kwargs))
 
-    def map(self, function: Callable[[Tensor], Tensor]) -> "State":
-        """The state with `function` applied to each of its tensors."""
-        tensors, context = _flatten(self)
-        return _unflatten([function(t) for t in tensors], context)
-
-    def rows(self, index: Tensor | Sequence[int] | slice) -> "State":
+    def rows(self, index: Tensor | Sequence[int] | slice) -> State:
         """The state of some rows of the batch, in that order; a row may be taken twice.
 
         `index` selects as it does in `tensor[index]`: numbers, booleans or a slice.
         """
         if not self.batched:
             raise ValueError(f"rows({index}): this state belongs to one unbatched sequence")
-        here = torch.arange(len(self.counts))
-        key = index if isinstance(index, slice) else torch.as_tensor(index, device="cpu")
-        chosen = here[key]
-        if chosen.dim() != 1:
-            raise ValueError(f"rows({index}): expected several rows, a slice, list or 1-d tensor")
-        counts = tuple(self.counts[row] for row in chosen.tolist())
-        used = levels_in_use(counts)
-        device_rows = chosen.to(self.final[0].device)
+        counts = self.counts
+        chosen = _row_numbers(index, len(counts))
+        seen = _agreed(tuple(counts[row] for row in chosen))
+        used = levels_in_use([seen] if isinstance(seen, int) else seen)
+        rows = torch.tensor(chosen, dtype=torch.long, device=self.final[0].device)
 
         def select(level: Node | None) -> Node | None:
-            return None if level is None else tuple(t.index_select(0, device_rows) for t in level)
+            return None if level is None else tuple(t.index_select(0, rows) for t in level)
 
         def shrink(levels: tuple[Node | None, ...]) -> tuple[Node | None, ...]:
             # levels that only the other rows used are dropped
-            kept = zip(levels[: len(used)], used, strict=True)
+            kept = zip(levels, used, strict=False)
             return tuple(select(level) if keep else None for level, keep in kept)
 
         return replace(
             self,
-            final=tuple(t.index_select(1, device_rows) for t in self.final),
+            final=tuple(t.index_select(1, rows) for t in self.final),
             pending=tuple(Pending(shrink(p.blocks), shrink(p.folds)) for p in self.pending),
-            counts=counts,
+            seen=seen,
         )
 
     def save(self, path: str | Path) -> None:
         """Write the state to a safetensors file, in one move."""
         tensors, context = _flatten(self)
         named = {str(n): t.detach().contiguous().clone() for n, t in enumerate(tensors)}
+        if not Path(path).parent.is_dir():
+            raise FileNotFoundError(f"{path}: the folder does not exist")
         partial = Path(path).with_name(Path(path).name + ".partial")
         save_file(named, partial, metadata={FORMAT: json.dumps(context)})
         partial.replace(path)
 
     @staticmethod
-    def load(path: str | Path, device: torch.device | str = "cpu") -> "State":
+    def load(path: str | Path, device: torch.device | str = "cpu") -> State:
         """Read a state that `save` wrote. Nothing in the file is executed."""
-        with safe_open(path, "pt", device=str(device)) as file:
-            meta = file.metadata() or {}
-            if FORMAT not in meta:
-                raise ValueError(f"{path}: expected a saved state, format {FORMAT!r}")
-            parts, layers, counts, cell, batched = json.loads(meta[FORMAT])
-            context = (parts, layers, tuple(counts), cell, batched)
-            expected = parts * (1 + 2 * layers * sum(levels_in_use(counts)))
-            if len(file.keys()) != expected:
-                raise ValueError(f"{path}: holds {len(file.keys())} tensors, expected {expected}")
-            return _unflatten([file.get_tensor(str(n)) for n in range(expected)], context)
+        try:
+            with safe_open(path, "pt", device=str(device)) as file:
+                meta = file.metadata() or {}
+                tensors = [file.get_tensor(name) for name in sorted(file.keys(), key=_by_number)]
+        except SafetensorError as damage:
+            raise ValueError(f"{path}: not a safetensors file, {damage}") from damage
+        if FORMAT not in meta:
+            raise ValueError(f"{path}: expected a saved state, format {FORMAT!r}")
+        try:
+            parts, layers, seen, cell, batched = json.loads(meta[FORMAT])
+            seen = tuple(map(int, seen)) if isinstance(seen, list) else int(seen)
+            state = _unflatten(tensors, (int(parts), int(layers), seen, cell, bool(batched)))
+        except (ValueError, TypeError) as damage:
+            raise ValueError(f"{path}: a damaged state, {damage}") from damage
+        if len(_flatten(state)[0]) != len(tensors) or not state._is_consistent():
+            raise ValueError(f"{path}: a damaged state, its tensors do not fit together")
+        return state
+
+    def _map(self, function: Callable[[Tensor], Tensor]) -> State:
+        tensors, context = _flatten(self)
+        return _unflatten([function(t) for t in tensors], context)
+
+    def _is_consistent(self) -> bool:
+        """Whether all tensors speak of the same rows and sizes."""
+        rows, sizes = len(self.counts), [t.shape[-1] for t in self.final]
+        shapes = [(rows, 1, size) for size in sizes]
+        levels = (level for pending in self.pending for half in pending for level in half)
+        nodes = [[tuple(t.shape) for t in level] for level in levels if level is not None]
+        finals = [tuple(t.shape[1:]) for t in self.final]
+        return finals == [(rows, size) for size in sizes] and all(n == shapes for n in nodes)
+
+
+def _by_number(name: str) -> tuple[int, str]:
+    """The order of the tensors in a file: 2 comes before 10."""
+    return len(name), name
 
 
 def join(states: Sequence[State], order: Sequence[int]) -> State:
@@ -228,32 +177,62 @@ def join(states: Sequence[State], order: Sequence[int]) -> State:
         states[0],
         final=tuple(torch.cat(ts, 1) for ts in zip(*(s.final for s in states), strict=True)),
         pending=tuple(
-            Pending(levels(p.blocks for p in layer), levels(p.folds for p in layer))
+            Pending(levels([p.blocks for p in layer]), levels([p.folds for p in layer]))
             for layer in zip(*(s.pending for s in states), strict=True)
         ),
-        counts=tuple(count for state in states for count in state.counts),
+        seen=tuple(count for state in states for count in state.counts),
     )
     return whole.rows(order)
 
 
-# What a state is besides its tensors: tensors in a node, layers, counts, cell, batched.
-Context = tuple[int, int, tuple[int, ...], str, bool]
+def _agreed(counts: tuple[int, ...]) -> int | tuple[int, ...]:
+    """One number where all counts agree."""
+    first = counts[0] if counts else 0
+    return first if all(count == first for count in counts) else counts
+
+
+def _row_numbers(index: object, rows: int) -> list[int]:
+    """The rows that `index` selects of so many, as numbers from 0."""
+    if isinstance(index, slice):
+        return list(range(rows))[index]
+    given = index.tolist() if hasattr(index, "tolist") else index
+    if isinstance(given, Sequence) and given and all(isinstance(keep, bool) for keep in given):
+        if len(given) == rows:
+            return [row for row, keep in enumerate(given) if keep]
+    elif isinstance(given, Sequence) and all(
+        is_integer(row) and -rows <= row < rows for row in given
+    ):
+        return [operator.index(row) % rows for row in given]
+    raise ValueError(
+        f"rows({index}): expected a slice, or a list or 1-d tensor of row numbers "
+        f"or booleans, for a batch of {rows}"
+    )
+
+
+# What a state is besides its tensors: tensors in a node, layers, seen, cell, batched.
+Context = tuple[int, int, int | tuple[int, ...], str, bool]
 
 
 def _flatten(state: State) -> tuple[list[Tensor], Context]:
     """All tensors in a fixed order. Which levels they belong to follows from the counts."""
     tensors = list(state.final)
-    for levels in (levels for pending in state.pending for levels in pending):
-        for level in levels:
-            tensors.extend(level or ())
-    context = (len(state.final), len(state.pending), state.counts, state.cell, state.batched)
-    return tensors, context
+    for pending in state.pending:
+        for levels in pending:
+            for level in levels:
+                tensors.extend(level or ())
+    return tensors, (
+        len(state.final),
+        len(state.pending),
+        state.seen,
+        state.cell,
+        state.batched,
+    )
 
 
 def _unflatten(tensors: Iterable[Tensor], context: Context) -> State:
-    parts, layers, counts, cell, batched = context
+    parts, layers, seen, cell, batched = context
     rest = iter(tensors)
-    used = levels_in_use(counts)
+    used = levels_in_use([seen] if isinstance(seen, int) else seen)
 
     def node() -> Node:
         return tuple(islice(rest, parts))
@@ -263,7 +242,7 @@ def _unflatten(tensors: Iterable[Tensor], context: Context) -> State:
 
     final = node()
     pending = tuple(Pending(levels(), levels()) for _ in range(layers))
-    return State(final, pending, counts, cell, batched)
+    return State(final, pending, seen, cell, batched)
 
 
 pytree.register_pytree_node(State, _flatten, _unflatten, serialized_type_name="prlstm.State")

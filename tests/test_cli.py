@@ -15,8 +15,8 @@ def said(*arguments: str) -> str:
 
 def test_tree_is_drawn() -> None:
     text = said("tree", "13")
-    assert "13 tokens. Every prefix: 19 merges in 6 levels, at most 5" in text
-    assert "The last state alone: 12 merges" in text
+    numbers = [line.split()[-3:] for line in text.splitlines()[1:3]]
+    assert numbers == [["19", "6", "5"], ["12", "5", "5"]]
     assert "up 3     │  │  │  ├──┼──┼──┼──●  │  │  │  │  │" in text
     assert "= (((((1 2) (3 4)) ((5 6) (7 8))) ((9 10) (11 12))) 13)" in text
 

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 import torch
+from torch import Tensor
 
 from prlstm import PRLSTM, State
 from tests.compare import TOLERANCE, assert_rel, assert_same
@@ -55,6 +56,27 @@ def test_compiled_streaming_is_eager() -> None:
     out, _ = fast(x, state)
     _, want_state = layer(x)
     assert_same("out", out, layer(x, want_state)[0])
+
+
+def test_one_compilation_serves_every_batch_size() -> None:
+    layer = PRLSTM(3, 5, batch_first=True)
+    fast = compiled(layer)
+    with torch.no_grad():
+        for rows in range(1, 13):
+            x = torch.randn(rows, 3, 3)
+            assert_same("out", fast(x)[0], layer(x)[0])
+
+
+def test_detached_and_mixed_states_can_be_compiled() -> None:
+    layer, x, y = PRLSTM(3, 5, batch_first=True), torch.randn(2, 3, 3), torch.randn(2, 2, 3)
+
+    def two_calls(x: Tensor, y: Tensor) -> Tensor:
+        _, state = layer(x, lengths=[3, 1])
+        out: Tensor = layer(y, state.detach())[0]
+        return out
+
+    fast = torch.compile(two_calls, fullgraph=True, backend="aot_eager")
+    assert_same("out", fast(x, y), two_calls(x, y))
 
 
 def test_compiled_gradients_are_eager() -> None:

@@ -8,7 +8,7 @@ from torch import Tensor, nn
 from torch.nn.utils.rnn import PackedSequence, pack_sequence, unpack_sequence
 
 from prlstm import PRLSTM, State
-from prlstm.direction import reverse_rows
+from prlstm.lengths import RowLengths, reverse_rows
 from tests.compare import assert_same
 
 D, H = 3, 5
@@ -138,20 +138,23 @@ def assert_packed_alike(got: PackedSequence, like: PackedSequence) -> None:
         assert mine is None or other is None or torch.equal(mine, other)
 
 
-@given(cells, layers, row_lengths, st.data())
+@given(cells, layers, st.integers(0, 20), row_lengths, st.data())
 def test_rows_at_different_counts_go_on(
-    cell: tuple[str, int], num_layers: int, lengths: list[int], data: st.DataObject
+    cell: tuple[str, int], num_layers: int, head: int, lengths: list[int], data: st.DataObject
 ) -> None:
+    """Together for `head` tokens, then apart, then apart from different counts."""
     layer, rows = make(cell, num_layers), len(lengths)
-    x, y, z = tokens(rows, max(lengths)), tokens(rows, 9), tokens(rows, 2)
+    w, x, y, z = (tokens(rows, n) for n in (head, max(lengths), 9, 2))
     more = data.draw(st.lists(st.integers(1, 9), min_size=rows, max_size=rows))
-    _, state = layer(x, lengths=lengths)
-    out, state = layer(y, state, lengths=more)
-    tail, _ = layer(z, state)
+    state = layer(w)[1] if head else None
+    first, state = layer(x, state, lengths=lengths)
+    second, state = layer(y, state, lengths=more)
+    third, _ = layer(z, state)
     for row, (n, m) in enumerate(zip(lengths, more, strict=True)):
-        alone, _ = layer(torch.cat([x[row, :n], y[row, :m], z[row]]))
-        assert_same("second", out[row, :m], alone[n : n + m])
-        assert_same("third", tail[row], alone[n + m :])
+        alone, _ = layer(torch.cat([w[row], x[row, :n], y[row, :m], z[row]]))
+        assert_same("first", first[row, :n], alone[head : head + n])
+        assert_same("second", second[row, :m], alone[head + n : head + n + m])
+        assert_same("third", third[row], alone[head + n + m :])
 
 
 @given(cells, layers, st.booleans(), st.data())
@@ -169,10 +172,17 @@ def test_ranges_are_the_same_positions_of_all(
     last, last_state = layer(x, lengths=lengths, output="last")
     assert_same("last", last[:, :H], final[0][-1 - both])
     assert_states("last", last_state, final)
+    # forward, the state stands after `stop` tokens
+    cut = None if lengths is None else [min(n, stop) for n in lengths]
+    h_n, h_cut = state[0], layer(x[:, :stop], lengths=cut)[1][0]
     if not both:
-        # the state stands after `stop` tokens
-        cut = None if lengths is None else [min(n, stop) for n in lengths]
         assert_states("state", state, layer(x[:, :stop], lengths=cut)[1])
+    elif num_layers == 1:
+        assert_same("forward", h_n[0], h_cut[0])
+        for row, n in enumerate(lengths or [length] * 3):
+            # the reverse direction stands after token `start`, or after a shorter row's last
+            left = x[row, min(start, n - 1) : n]
+            assert_same("reverse", h_n[1, row], layer(left)[1][0][1])
 
 
 @given(cells, st.none() | st.lists(st.integers(1, 20), min_size=2, max_size=2))
@@ -185,7 +195,7 @@ def test_bidirectional_is_two_runs(cell: tuple[str, int], lengths: list[int] | N
         {k.replace(".reverse", ""): v for k, v in keys.items() if ".reverse." in k}
     )
     out, state = both(x, lengths=lengths)
-    rows = None if lengths is None else tuple(lengths)
+    rows = RowLengths.read(lengths, x)
     forward, forward_state = ahead(x, lengths=lengths)
     backward, backward_state = back(reverse_rows(x, rows), lengths=lengths)
     assert_same("forward", out[..., :H], forward)
@@ -197,23 +207,34 @@ def test_bidirectional_is_two_runs(cell: tuple[str, int], lengths: list[int] | N
 @given(row_lengths)
 def test_reversing_twice_changes_nothing(lengths: list[int]) -> None:
     x = tokens(len(lengths), max(lengths) + 1)
-    twice = reverse_rows(reverse_rows(x, tuple(lengths)), tuple(lengths))
-    assert torch.equal(twice, x)
+    rows = RowLengths.read(lengths, x)
+    assert torch.equal(reverse_rows(reverse_rows(x, rows), rows), x)
 
 
-@given(cells, layers, st.booleans(), st.integers(1, 20))
-def test_a_plain_state_is_one_more_leaf(
-    cell: tuple[str, int], num_layers: int, both: bool, length: int
-) -> None:
-    """In one layer, a plain state made by the layer's own leaf is a token without an output."""
+@given(cells, st.booleans(), st.integers(1, 20))
+def test_a_plain_state_is_one_more_leaf(cell: tuple[str, int], both: bool, length: int) -> None:
+    """A plain state made by the layer's own leaf is a token without an output."""
     layer, x = make(cell, bidirectional=both), tokens(2, length + 2)
     ahead, end = x[:, :1], x[:, -1:]
     parts = zip(layer.layers[0].leaf(ahead), _reverse_leaf(layer, end), strict=True)
     hx = tuple(torch.stack([f, r] if both else [f]).squeeze(2) for f, r in parts)
     got, _ = layer(x[:, 1:-1], hx if cell[0] == "lstm" else hx[0])
     whole, _ = layer(x) if both else layer(x[:, :-1])
-    assert_same("forward", got[..., :H], whole[:, 1 : length + 1, :H])
-    assert_same("reverse", got[..., H:], whole[:, 1 : length + 1, H:])
+    assert_same("out", got, whole[:, 1 : length + 1])
+
+
+@given(cells, layers, st.booleans(), row_lengths)
+def test_a_plain_state_goes_with_each_layer_and_row(
+    cell: tuple[str, int], num_layers: int, both: bool, lengths: list[int]
+) -> None:
+    layer, rows = make(cell, num_layers, bidirectional=both), len(lengths)
+    x, parts = tokens(rows, max(lengths)), len(layer.layers[0].state_sizes)
+    shape = (num_layers * (1 + both), rows, H)
+    hx = tuple(torch.randn(shape, dtype=torch.float64) for _ in range(parts))
+    out, _ = layer(x, hx, lengths=lengths)
+    for row, n in enumerate(lengths):
+        alone, _ = layer(x[row, :n], tuple(t[:, row] for t in hx))
+        assert_same("row", out[row, :n], alone)
 
 
 def _reverse_leaf(layer: PRLSTM, token: Tensor) -> tuple[Tensor, ...]:

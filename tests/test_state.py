@@ -29,6 +29,21 @@ def test_continuing_twice_gives_the_same_twice() -> None:
     assert all(torch.equal(a, b) for a, b in zip(before, after, strict=True))
 
 
+@pytest.mark.parametrize("length", [1, 2, 3, 8])
+def test_writing_to_outputs_does_not_reach_the_state(length: int) -> None:
+    layer, x = PRLSTM(2, 4, batch_first=True), torch.randn(2, length, 2)
+    with torch.no_grad():
+        for output in ("all", "last", (length - 1, length)):
+            _, clean = layer(x, output=output)
+            want, _ = layer(x, clean)
+            out, state = layer(x, output=output)
+            out.fill_(7.0)
+            for tensor in state:
+                tensor.fill_(7.0)
+            got, _ = layer(x, state)
+            assert torch.equal(got, want)
+
+
 def test_unpacks_like_a_pair() -> None:
     _, state = started()
     h_n, c_n = state
@@ -81,10 +96,9 @@ def test_rows_go_on_alone(index: torch.Tensor | list[int] | slice, rows: list[in
 
 def test_rows_refuses_what_selects_no_batch() -> None:
     _, state = started()
-    with pytest.raises(ValueError, match="several rows"):
-        state.rows(torch.tensor(1))
-    with pytest.raises(IndexError):
-        state.rows([5])
+    for index in (torch.tensor(1), [5], [-4], [1.0], [True], {0, 1}):
+        with pytest.raises(ValueError, match=r"rows\(.*\): expected .* for a batch of 3"):
+            state.rows(index)
     with pytest.raises(TypeError, match=r"state\.rows"):
         state[torch.tensor([0, 1])]
     _, one = PRLSTM(2, 4)(torch.randn(3, 2))
@@ -116,6 +130,17 @@ def test_it_is_a_pytree() -> None:
     assert torch.equal(layer(x, again)[0], layer(x, state)[0])
 
 
+def test_an_empty_batch_has_a_state_too(tmp_path: Path) -> None:
+    layer, state = started()
+    nobody = state.rows([])
+    assert nobody.counts == ()
+    _, empty = layer(torch.randn(0, 7, 2))
+    for one in (nobody, empty):
+        one.save(tmp_path / "empty.safetensors")
+        loaded = State.load(tmp_path / "empty.safetensors")
+        assert layer(torch.randn(0, 3, 2), loaded)[0].shape == (0, 3, 4)
+
+
 @pytest.mark.parametrize("batched", [True, False])
 def test_save_and_load(tmp_path: Path, batched: bool) -> None:
     layer, state = started()
@@ -143,8 +168,22 @@ def test_load_refuses_other_files(tmp_path: Path) -> None:
         path,
         {"prlstm.State/1": '[2, 1, [3], "lstm", true]'},
     )
-    with pytest.raises(ValueError, match="holds 1 tensors, expected 10"):
+    with pytest.raises(ValueError, match="a damaged state"):
         State.load(path)
+    for context in ("{}", "[]", "nonsense", '[2, 0, [3, 4], "lstm", true]'):
+        tensors = {str(n): torch.zeros(1, 3, 4) for n in range(2)}
+        save_file(tensors, path, {"prlstm.State/1": context})
+        with pytest.raises(ValueError, match="a damaged state"):
+            State.load(path)
+    _, state = started()
+    state.save(path)
+    path.write_bytes(path.read_bytes()[:-10])
+    with pytest.raises(ValueError, match=r"other\.safetensors: not a safetensors file"):
+        State.load(path)
+    with pytest.raises(FileNotFoundError, match="the folder does not exist"):
+        state.save(tmp_path / "missing" / "state.safetensors")
+    with pytest.raises(FileNotFoundError):
+        State.load(tmp_path / "missing.safetensors")
     _, state = PRLSTM(2, 4, bidirectional=True)(torch.randn(3, 1, 2))
     state.save(path)
     assert torch.equal(State.load(path)[0], state[0])

@@ -37,4 +37,7 @@ def test_one_for_each_layer_and_direction() -> None:
         assert_same("final", one.read[0][:, -1], final)
     # the reverse direction reads from the end
     assert_same("reverse", sweeps[3].read[0].flip(1), out.transpose(0, 1)[..., 5:])
+    assert repr(sweeps[0]) == (
+        "Sweep(Plan(length=7, start=0, count=0), blocks at each level: 7, 3, 1, prefixes: 7)"
+    )
     assert layer.trace(x[:, 0])[0].read[0].shape == (1, 7, 5)

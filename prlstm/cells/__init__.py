@@ -1,6 +1,6 @@
 """What a node of the tree computes."""
 
-from prlstm.cells.cell import CELLS, Cell, CellFactory, factory
+from prlstm.cells.cell import CELLS, Cell, CellFactory, build_cell
 from prlstm.cells.gated import GatedBlock, gated_block
 from prlstm.cells.gru import GRUCell
 from prlstm.cells.lstm import LSTMCell
@@ -14,6 +14,6 @@ __all__ = [
     "GatedBlock",
     "LSTMCell",
     "ReLUCell",
-    "factory",
+    "build_cell",
     "gated_block",
 ]

@@ -16,7 +16,9 @@ class Cell(Protocol):
 
     A state is a tuple of tensors; its first one is h, what the layer puts out. Both functions
     work on the last dimension alone: all dimensions before it are independent states.
-    A cell of your own is an `nn.Module` with these three names, `examples/own_cell.py` is one.
+
+    A cell of your own is an `nn.Module` with these three names, whose class is called with
+    `(input_size, hidden_size, *, refine, bias, device, dtype)`. `examples/own_cell.py` is one.
     """
 
     # sizes of the last dimension of a state's tensors, that of h first
@@ -52,11 +54,48 @@ class CellFactory(Protocol):
 CELLS: dict[str, CellFactory] = {"lstm": LSTMCell, "relu": ReLUCell, "gru": GRUCell}
 
 
-def factory(cell: str | CellFactory) -> CellFactory:
-    """The cell class of that name; a class of the caller's own is returned as it is."""
-    if callable(cell):
-        return cell
-    if cell not in CELLS:
+def build_cell(
+    cell: str | CellFactory,
+    input_size: int,
+    hidden_size: int,
+    *,
+    refine: int,
+    bias: bool,
+    device: torch.device | str | None,
+    dtype: torch.dtype | None,
+) -> nn.Module:
+    """A new cell of that name or class, checked to be what `Cell` describes."""
+    if isinstance(cell, str) and cell in CELLS:
+        build = CELLS[cell]
+    elif isinstance(cell, (str, nn.Module)) or not callable(cell):
         names = ", ".join(map(repr, CELLS))
         raise ValueError(f"cell={cell!r}: expected one of {names}, or a cell class")
-    return CELLS[cell]
+    else:
+        build = cell
+    try:
+        made = build(input_size, hidden_size, refine=refine, bias=bias, device=device, dtype=dtype)
+    except TypeError as refused:
+        raise TypeError(
+            f"cell={cell!r}: expected to be built by "
+            f"(input_size, hidden_size, *, refine, bias, device, dtype), but {refused}"
+        ) from refused
+    _check_cell(made, hidden_size)
+    return made
+
+
+def _check_cell(cell: object, hidden_size: int) -> None:
+    """Raise unless `cell` is what `Cell` describes, for states whose h has `hidden_size`."""
+    name = type(cell).__name__
+    if not isinstance(cell, nn.Module):
+        raise TypeError(f"cell {name}: expected an nn.Module")
+    for function in ("leaf", "merge"):
+        if not callable(getattr(cell, function, None)):
+            raise TypeError(f"cell {name}: expected a function {function!r}, see prlstm.Cell")
+    sizes = getattr(cell, "state_sizes", None)
+    if not isinstance(sizes, tuple) or sizes[:1] != (hidden_size,):
+        raise ValueError(
+            f"cell {name}: state_sizes={sizes}, expected a tuple that begins with "
+            f"hidden_size={hidden_size}, the size of h"
+        )
+    if hasattr(cell, "reverse"):
+        raise ValueError(f"cell {name}: the name 'reverse' is kept for the other direction")

@@ -12,3 +12,13 @@ def wide_type(dtype: torch.dtype) -> torch.dtype:
 def wide(product: Tensor) -> Tensor:
     """A matrix product as gates take it, whatever type it was computed in."""
     return product.to(wide_type(product.dtype))
+
+
+def can_multiply(tensor: Tensor, weight: Tensor) -> bool:
+    """Whether a product of the two works: equal types, or autocast makes them equal."""
+    if tensor.dtype == weight.dtype:
+        return True
+    kind = weight.device.type
+    autocast = torch.amp.is_autocast_available(kind) and torch.is_autocast_enabled(kind)
+    # autocast leaves float64 alone
+    return autocast and torch.float64 not in (tensor.dtype, weight.dtype)

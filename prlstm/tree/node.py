@@ -22,9 +22,12 @@ def take(node: Node, dim: int, start: int, stop: int, step: int = 1) -> Node:
 
 
 def last(node: Node, dim: int) -> Node:
-    """The last state, with `dim` kept: a copy, lest it hold the memory of all the others."""
+    """The last state, with `dim` kept: a copy.
+
+    It must not hold the memory of all the others, nor change when somebody writes to them.
+    """
     n = size(node, dim)
-    return node if n == 1 else tuple(t.clone() for t in take(node, dim, n - 1, n))
+    return tuple(t.clone() for t in take(node, dim, n - 1, n))
 
 
 def concat(head: Node, tail: Node, dim: int) -> Node:

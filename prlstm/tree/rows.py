@@ -14,8 +14,8 @@ from prlstm.tree.scan import Sweep
 class Pending(NamedTuple):
     """The carries of all rows, level by level.
 
-    `blocks[k]` and `folds[k]` hold a state of every row, of which those rows use it whose count
-    has the binary digit k; where no row has it they are `None`.
+    `blocks[k]` and `folds[k]` hold a state of every row. Those rows use it whose count has the
+    binary digit k; what the others hold there means nothing. Where no row has it they are `None`.
     """
 
     blocks: tuple[Node | None, ...]
@@ -23,12 +23,11 @@ class Pending(NamedTuple):
 
     def carry(self, count: int) -> Carry:
         """The carry of rows that all stand at `count`."""
-        levels = range(count.bit_length())
-        used = [bool(count >> level & 1) for level in levels]
+        used = levels_in_use([count])
         return Carry(
             count,
-            tuple(self.blocks[level] if used[level] else None for level in levels),
-            tuple(self.folds[level] if used[level] else None for level in levels),
+            tuple(node if use else None for node, use in zip(self.blocks, used, strict=False)),
+            tuple(node if use else None for node, use in zip(self.folds, used, strict=False)),
         )
 
 
@@ -42,22 +41,22 @@ def levels_in_use(counts: Sequence[int]) -> list[bool]:
 
 def prefix_at(done: Sweep, ends: Tensor) -> Node:
     """Every row's prefix P(ends[row]), without the tree's dimension."""
-    return _pick(done.read, ends - done.plan.levels[0].prefixes.start)
+    return _pick(done.read, ends - (done.plan.count + done.plan.start + 1))
 
 
 def pending_at(done: Sweep, counts: Sequence[int], ends: Tensor) -> Pending:
     """What every row keeps when it ends at its own count; `ends` holds `counts` on the device."""
+    levels = done.plan.levels
     blocks: list[Node | None] = []
     folds: list[Node | None] = []
     for index, used in enumerate(levels_in_use(counts)):
         if not used:
             block, fold = None, None
         elif index < len(done.blocks):
-            level = done.plan.levels[index]
-            here = ends >> index
-            waits = here % 2 == 1
-            block = _keep(_pick(done.blocks[index], here - 1 - level.blocks.start), waits)
-            fold = _keep(_pick(done.prefixes[index], here - level.prefixes.start), waits)
+            level, here = levels[index], ends >> index
+            block = _pick(done.blocks[index], here - 1 - level.blocks.start)
+            fold = _pick(done.prefixes[index], here - level.prefixes.start)
+            block, fold = (tuple(t.unsqueeze(1) for t in node) for node in (block, fold))
         else:
             # nothing new reached this level in any row
             block, fold = done.earlier.blocks[index], done.earlier.folds[index]
@@ -71,8 +70,3 @@ def _pick(node: Node, index: Tensor) -> Node:
     rows = torch.arange(index.shape[0], device=index.device)
     index = index.clamp(0, node[0].shape[1] - 1)
     return tuple(t[rows, index] for t in node)
-
-
-def _keep(node: Node, rows: Tensor) -> Node:
-    """The states of `rows`, zeros elsewhere, with the tree's dimension restored."""
-    return tuple(torch.where(rows[:, None], t, torch.zeros_like(t)).unsqueeze(1) for t in node)

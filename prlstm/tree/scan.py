@@ -30,7 +30,7 @@ def tree_scan(
     leaves, dim = _checked(leaves, dim)
     length = size(leaves, dim)
     stop = length if stop is None else stop
-    if not 0 <= start < stop <= length:
+    if not (isinstance(start, int) and isinstance(stop, int) and 0 <= start < stop <= length):
         raise ValueError(
             f"start={start}, stop={stop}: expected 0 <= start < stop <= {length}, the leaves"
         )
@@ -68,13 +68,21 @@ def tree_extend(
 
 @dataclass(frozen=True)
 class Sweep:
-    """Every node of one pass. `blocks[k]` and `prefixes[k]` hold what `plan.levels[k]` names."""
+    """Every node of one pass. `blocks[k]` and `prefixes[k]` hold what `plan.levels[k]` names.
+
+    `plan.draw()` shows how they were merged.
+    """
 
     plan: Plan
     dim: int
     blocks: tuple[Node, ...]
     prefixes: tuple[Node, ...]
     earlier: Carry
+
+    def __repr__(self) -> str:
+        blocks = ", ".join(str(size(level, self.dim)) for level in self.blocks)
+        read = size(self.read, self.dim)
+        return f"Sweep({self.plan}, blocks at each level: {blocks}, prefixes: {read})"
 
     @property
     def read(self) -> Node:
@@ -124,7 +132,7 @@ def _up(
         paired = 2 * (above.after - above.before)
         if paired:
             left, right = take(nodes, dim, 0, paired, 2), take(nodes, dim, 1, paired, 2)
-            nodes = _merged(merge, left, right, dim)
+            nodes = _merged(merge, left, right)
     return tuple(blocks)
 
 
@@ -170,20 +178,23 @@ def _odd_prefixes(
     left = take(above, dim, lefts, lefts + len(merged))
     rights = merged.start - 1 - level.blocks.start
     right = take(blocks, dim, rights, size(blocks, dim), 2)
-    result = _merged(merge, left, right, dim)
+    result = _merged(merge, left, right)
     return result if known is None else concat(known, result, dim)
 
 
-def _merged(merge: MergeFunction, left: Node, right: Node, dim: int) -> Node:
-    """`merge(left, right)`, which must give as many tensors and states as it got."""
+def _merged(merge: MergeFunction, left: Node, right: Node) -> Node:
+    """`merge(left, right)`, which must look like its arguments."""
     result = merge(left, right)
-    expected = (len(left), size(left, dim))
-    if not isinstance(result, tuple) or (len(result), size(result, dim)) != expected:
+    if not isinstance(result, tuple) or list(map(_shape, result)) != list(map(_shape, left)):
         raise ValueError(
-            f"merge returned {_described(result)}: expected a tuple of {expected[0]} tensors "
-            f"with {expected[1]} states along dimension {dim}, as its arguments have"
+            f"merge returned {_described(result)}: expected a tuple of tensors "
+            f"shaped as its arguments are, {_described(left)}"
         )
     return result
+
+
+def _shape(value: object) -> tuple[int, ...] | None:
+    return tuple(value.shape) if isinstance(value, Tensor) else None
 
 
 def _described(value: object) -> str:
@@ -197,7 +208,7 @@ def _checked(leaves: Node, dim: int) -> tuple[Node, int]:
     if not isinstance(leaves, tuple) or not leaves or not all(map(torch.is_tensor, leaves)):
         raise TypeError(f"leaves={_described(leaves)}: expected a tuple of tensors")
     ranks = {t.dim() for t in leaves}
-    if not all(-rank <= dim < rank for rank in ranks):
+    if not isinstance(dim, int) or not all(-rank <= dim < rank for rank in ranks):
         raise ValueError(f"dim={dim}: out of range for leaves {_described(leaves)}")
     if dim < 0:
         # counted from the front, so that tensors of unequal rank agree on it

@@ -146,6 +146,10 @@ def test_gradients_flow_through_every_node() -> None:
             ValueError,
             r"merge returned \(Tensor\(2, 1\)\)",
         ),
+        (lambda m: tree_scan(lambda a, b: (), (torch.zeros(2, 3),)), ValueError, r"returned \(\)"),
+        (lambda m: tree_scan(lambda a, b: (None,), (torch.zeros(2, 3),)), ValueError, "NoneType"),
+        (lambda m: tree_scan(m, (torch.zeros(2, 3),), start=0.5), ValueError, "start=0.5"),
+        (lambda m: tree_scan(m, (torch.zeros(2, 3),), dim=None), ValueError, "dim=None"),
     ],
 )
 def test_wrong_use(call: Callable[[object], object], error: type[Exception], says: str) -> None:
