@@ -17,7 +17,7 @@ from rich.console import Console
 from rich.table import Table
 from torch import Tensor, nn
 
-from prlstm import PRLSTM
+from prlstm import PRLSTM, State
 
 RESULTS = Path(__file__).parent / "results" / "layer.jsonl"
 FEATURES, CHUNK, LONG_CHUNK = 8, 512, 8192
@@ -79,16 +79,21 @@ def measure(call: Callable[[], None], device: torch.device) -> Row:
 
 
 def long_stream(layer: PRLSTM, tokens: int, batch: int, device: torch.device) -> list[Row]:
-    """Memory held while a long sequence goes by in chunks, at ten points of it."""
-    rows, state = [], None
-    chunks = -(-tokens // LONG_CHUNK)
-    marks = {chunks * tenth // 10 for tenth in range(1, 11)}
-    with torch.no_grad():
-        for n in range(1, chunks + 1):
+    """Memory held after each tenth of a long sequence in chunks, and the peak above it."""
+    state: State | None = None
+    seen = 0
+
+    def tenth() -> None:
+        nonlocal state, seen
+        for _ in range(-(-tokens // LONG_CHUNK // 10)):
             _, state = layer(torch.randn(batch, LONG_CHUNK, FEATURES, device=device), state)
-            if n in marks:
-                held = held_bytes(device)
-                rows.append({"tokens": n * LONG_CHUNK, "chunk": LONG_CHUNK, "held_bytes": held})
+            seen += LONG_CHUNK
+
+    rows = []
+    with torch.no_grad():
+        for _ in range(10):
+            peak, held = peak_bytes(tenth, device), held_bytes(device)
+            rows.append({"tokens": seen, "held_bytes": held, "peak_bytes": peak})
     return rows
 
 
@@ -141,11 +146,14 @@ def main(
     console.print(shown(rows, f"Milliseconds: {title}", time_of))
     console.print(shown(rows, f"Peak memory, MB: {title}", memory_of))
     if long:
-        table = Table("tokens", "held", title=f"One sequence in chunks of {LONG_CHUNK:,}")
+        table = Table(title=f"One sequence in chunks of {LONG_CHUNK:,}: memory in MB")
+        for name in ("tokens", "held", "peak above it"):
+            table.add_column(name, justify="right")
         for row in long_stream(ours, long, batch, target):
-            append_rows(out, [{"what": "long stream"} | row | known])
-            held = row["held_bytes"]
-            table.add_row(f"{row['tokens']:,}", "?" if held is None else f"{held / 2**20:,.1f} MB")
+            append_rows(out, [{"what": "long stream", "chunk": LONG_CHUNK} | row | known])
+            memory = (row["held_bytes"], row["peak_bytes"])
+            shown_memory = ("?" if n is None else f"{n / 2**20:,.1f}" for n in memory)
+            table.add_row(f"{row['tokens']:,}", *shown_memory)
         console.print(table)
     console.print(f"Rows appended to {out}")
 

@@ -1,7 +1,6 @@
 """Learn parity on strings of up to 20 bits, and be right at 500.
 
-Train on mixed lengths: of strings of one length alone, neither this layer nor an LSTM finds out
-what to do with the first bits.
+Train on mixed lengths: short strings teach what long ones need.
 """
 
 import torch

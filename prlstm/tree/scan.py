@@ -149,9 +149,13 @@ def _down(
     prefixes = []
     for level, parent, here in zip(levels[-2::-1], levels[:0:-1], blocks[::-1], strict=True):
         wanted = level.prefixes
-        odd = _odd_prefixes(merge, here, above, dim, level, parent, earlier)
         even = take(above, dim, (wanted.start + 1) // 2 - parent.prefixes.start, size(above, dim))
-        above = interleave(odd, even, dim) if wanted.start % 2 else interleave(even, odd, dim)
+        if len(wanted) == 1 and wanted.start % 2 == 0:
+            # as for every level below the highest new block when one leaf comes alone
+            above = even
+        else:
+            odd = _odd_prefixes(merge, here, above, dim, level, parent, earlier)
+            above = interleave(odd, even, dim) if wanted.start % 2 else interleave(even, odd, dim)
         prefixes.append(above)
     return tuple(reversed(prefixes))
 
