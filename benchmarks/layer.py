@@ -116,7 +116,10 @@ def time_of(row: Row) -> str:
 
 def memory_of(row: Row) -> str:
     """Peak memory in MB."""
-    return "-" if row["peak_bytes"] is None else f"{row['peak_bytes'] / 2**20:,.1f}"
+    if row["peak_bytes"] is None:
+        return "-"
+    megabytes = row["peak_bytes"] / 2**20
+    return f"{megabytes:,.{0 if megabytes >= 100 else 1}f}"
 
 
 def main(
