@@ -60,6 +60,14 @@ def test_links_lead_somewhere(path: Path) -> None:
             assert (path.parent / target).exists(), target
 
 
+def test_the_speed_tables_are_those_of_the_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
+    summary = runpy.run_path(str(ROOT / "benchmarks" / "summary.py"))
+    readme = (ROOT / "README.md").read_text()
+    assert summary["updated"](readme, summary["read_rows"]()) == readme, "run `make results`"
+    assert "NVIDIA H200" in summary["tables"](summary["read_rows"]())
+
+
 def test_the_benchmark_writes_rows(tmp_path: Path) -> None:
     rows = tmp_path / "rows.jsonl"
     command = [sys.executable, str(ROOT / "benchmarks" / "layer.py"), "--device", "cpu"]
