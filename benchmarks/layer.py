@@ -66,8 +66,7 @@ def ways(ours: PRLSTM, lstm: nn.LSTM, x: Tensor) -> dict[str, Callable[[], None]
 def measure(call: Callable[[], None], device: torch.device) -> Row:
     """One measurement. Running out of memory is a result too, and so is cuDNN's refusal."""
     try:
-        ms, repeats = milliseconds(call, device)
-        return {"ms": round(ms, 4), "repeats": repeats, "peak_bytes": peak_bytes(call, device)}
+        return milliseconds(call, device) | {"peak_bytes": peak_bytes(call, device)}
     except torch.OutOfMemoryError:
         failed = "out of memory"
     except RuntimeError as refused:

@@ -36,22 +36,33 @@ def environment(device: torch.device) -> Row:
     }
 
 
-def milliseconds(
-    call: Callable[[], object], device: torch.device, seconds: float = 2.0, most: int = 50
-) -> tuple[float, int]:
-    """The median time of a call after one to warm up, and how many calls were timed.
+def milliseconds(call: Callable[[], object], device: torch.device) -> Row:
+    """The median time of a call, its quartiles, and how many calls were timed.
 
-    Calls are repeated until `seconds` are over, three times at least, `most` at most.
+    The first call, and all in the first quarter of a second, warm up. The others are repeated
+    until two seconds are over, three times at least, a hundred times at most.
     """
-    call()
+    _repeat(call, device, seconds=0.25, least=1)
+    taken = _repeat(call, device, seconds=2.0, least=3)
+    low, middle, high = statistics.quantiles(taken, n=4, method="inclusive")
+    return {
+        "ms": round(middle, 4),
+        "ms_quartiles": [round(low, 4), round(high, 4)],
+        "repeats": len(taken),
+    }
+
+
+def _repeat(
+    call: Callable[[], object], device: torch.device, seconds: float, least: int, most: int = 100
+) -> list[float]:
     taken: list[float] = []
-    while len(taken) < 3 or (sum(taken) < 1e3 * seconds and len(taken) < most):
+    while len(taken) < least or (sum(taken) < 1e3 * seconds and len(taken) < most):
         _wait(device)
         start = time.perf_counter()
         call()
         _wait(device)
         taken.append(1e3 * (time.perf_counter() - start))
-    return statistics.median(taken), len(taken)
+    return taken
 
 
 def peak_bytes(call: Callable[[], object], device: torch.device) -> int | None:

@@ -19,14 +19,18 @@ COLUMNS = {
 }
 
 
-def newest(rows: list[Row]) -> dict[tuple[str, int], dict[tuple[int, str], Row]]:
-    """The last row of each measurement, by device and batch, then by length and way."""
-    found: dict[tuple[str, int], dict[tuple[int, str], Row]] = {}
+def newest(rows: list[Row]) -> list[list[Row]]:
+    """The rows of the last commit that was measured, for each device, batch and size."""
+    groups: dict[tuple[object, ...], list[Row]] = {}
     for row in rows:
         if "length" in row:
-            group = found.setdefault((row["device"], row["batch"]), {})
-            group[row["length"], row["what"]] = row
-    return found
+            key = tuple(row[name] for name in ("device", "batch", "hidden_size", "threads"))
+            groups.setdefault(key, []).append(row)
+    same = ("commit", "torch")
+    return [
+        [row for row in group if all(row[name] == group[-1][name] for name in same)]
+        for group in groups.values()
+    ]
 
 
 def cell(row: Row | None) -> str:
@@ -40,16 +44,19 @@ def cell(row: Row | None) -> str:
 
 
 def tables(rows: list[Row]) -> str:
-    """One table for each device and batch size."""
+    """One table for each device, batch and size."""
     parts = []
-    for (device, batch), found in sorted(newest(rows).items(), reverse=True):
-        known = next(iter(found.values()))
+    for group in newest(rows):
+        known = group[-1]
+        threads = "" if known["cuda"] else f" ({known['threads']} threads)"
         parts.append(
-            f"**{device}**, batch {batch}, hidden size {known['hidden_size']}, float32, "
+            f"**{known['device']}**{threads}, batch {known['batch']}, "
+            f"hidden size {known['hidden_size']}, float32, "
             f"PyTorch {known['torch']}, commit {known['commit']}:\n"
         )
         parts.append("| T | " + " | ".join(COLUMNS.values()) + " |")
         parts.append("|--:" * (1 + len(COLUMNS)) + "|")
+        found = {(row["length"], row["what"]): row for row in group}
         for length in LENGTHS:
             cells = (cell(found.get((length, what))) for what in COLUMNS)
             parts.append(f"| {length:,} | " + " | ".join(cells) + " |")

@@ -15,7 +15,7 @@ from prlstm.tree.rows import Pending, pending_at, prefix_at
 class Run:
     """What one direction of one layer gave.
 
-    `h` (B, positions read, H) is zero behind a row's end.
+    `h` (B, positions put out, H) is zero behind a row's end.
     """
 
     h: Tensor
@@ -43,9 +43,7 @@ class Run:
         if self.lengths is None:
             carry = self.done.carry()
             return Pending(carry.blocks, carry.folds)
-        count = self.done.plan.count
-        ends = tuple(count + n for n in self.lengths.host)
-        return pending_at(self.done, ends, self.lengths.tensor + count)
+        return pending_at(self.done, self.seen, self.lengths.tensor + self.done.plan.count)
 
 
 def run(cell: Cell, x: Tensor, lengths: RowLengths | None, earlier: Carry, start: int) -> Run:

@@ -134,10 +134,8 @@ def read_window(output: Output, batch: Batch) -> Window:
 
 def _check_floating(x: Tensor, name: str) -> None:
     if not x.is_floating_point():
-        raise TypeError(
-            f"{name} has type {x.dtype}: expected floating point; "
-            "tokens that are numbers are embedded, or made one-hot, first"
-        )
+        hint = "" if x.is_complex() else "; integer tokens are embedded, or made one-hot, first"
+        raise TypeError(f"{name} has type {x.dtype}: expected floating point{hint}")
 
 
 def _check_features(x: Tensor, name: str, rank: int, input_size: int) -> None:
@@ -151,9 +149,10 @@ def _check_features(x: Tensor, name: str, rank: int, input_size: int) -> None:
 def _packed_like(packed: PackedSequence, out: Tensor, lengths: RowLengths | None) -> PackedSequence:
     """`out`, in the user's order of rows, packed exactly as `packed` is."""
     rows, longest = out.shape[:2]
-    host = torch.tensor((longest,) * rows if lengths is None else lengths.host, device="cpu")
+    # packed rows stand in the order of their lengths, the longest first
+    falling = sorted((longest,) * rows if lengths is None else lengths.host, reverse=True)
     if packed.sorted_indices is not None:
         out = out.index_select(0, packed.sorted_indices)
-        host = host[packed.sorted_indices.cpu()]
-    data, batch_sizes, _, _ = pack_padded_sequence(out, host, batch_first=True)
+    falling_tensor = torch.tensor(falling, device="cpu")
+    data, batch_sizes, _, _ = pack_padded_sequence(out, falling_tensor, batch_first=True)
     return PackedSequence(data, batch_sizes, packed.sorted_indices, packed.unsorted_indices)

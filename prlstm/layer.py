@@ -200,11 +200,9 @@ class PRLSTM(nn.Module):
             cell=self.cell,
             batched=batch.batched,
         )
-        directions = 1 + self.bidirectional
         if window.last:
-            return torch.cat(state.final[0][-directions:].unbind(), -1), state
-        out = torch.cat([one.h for one in runs[-directions:]], -1)
-        return window.fill(out, there.start), state
+            return torch.cat(state.final[0][-1 - self.bidirectional :].unbind(), -1), state
+        return window.fill(self._side_by_side(runs), there.start), state
 
     def _go_on(self, batch: Batch, state: State, window: Window) -> tuple[Tensor, State]:
         """Run every row from where it stands, those that stand at one count together."""
@@ -241,8 +239,14 @@ class PRLSTM(nn.Module):
                 asked = None if top and window.last else read
                 both = run_both(cell, reverse, x, lengths, earlier, asked)
                 runs += both
-                x = torch.cat([one.h for one in both], -1)
             else:
                 runs.append(run(cell, x, lengths, carries[k], read.start))
-                x = runs[-1].h
+            if not top:
+                x = self._side_by_side(runs)
         return runs
+
+    def _side_by_side(self, runs: list[Run]) -> Tensor:
+        """The outputs of the last layer that ran, both directions of it."""
+        if self.bidirectional:
+            return torch.cat([one.h for one in runs[-2:]], -1)
+        return runs[-1].h

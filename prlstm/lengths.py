@@ -62,7 +62,13 @@ class RowLengths:
 
 def is_integer(value: object) -> bool:
     """Whether `value` is a whole number of any kind; True and False are not."""
-    return hasattr(value, "__index__") and not isinstance(value, bool)
+    if isinstance(value, bool) or getattr(value, "dtype", None) == torch.bool:
+        return False
+    try:
+        operator.index(value)  # type: ignore[arg-type]
+    except (TypeError, ValueError, RuntimeError):
+        return False
+    return True
 
 
 def reverse_rows(x: Tensor, lengths: RowLengths | None) -> Tensor:

@@ -89,7 +89,7 @@ class State:
         counts = self.counts
         chosen = _row_numbers(index, len(counts))
         seen = _agreed(tuple(counts[row] for row in chosen))
-        used = levels_in_use([seen] if isinstance(seen, int) else seen)
+        used = levels_in_use(seen)
         rows = torch.tensor(chosen, dtype=torch.long, device=self.final[0].device)
 
         def select(level: Node | None) -> Node | None:
@@ -113,6 +113,8 @@ class State:
         named = {str(n): t.detach().contiguous().clone() for n, t in enumerate(tensors)}
         if not Path(path).parent.is_dir():
             raise FileNotFoundError(f"{path}: the folder does not exist")
+        if Path(path).is_dir():
+            raise IsADirectoryError(f"{path}: is a folder, expected the name of a file")
         partial = Path(path).with_name(Path(path).name + ".partial")
         save_file(named, partial, metadata={FORMAT: json.dumps(context)})
         partial.replace(path)
@@ -134,7 +136,7 @@ class State:
             state = _unflatten(tensors, (int(parts), int(layers), seen, cell, bool(batched)))
         except (ValueError, TypeError) as damage:
             raise ValueError(f"{path}: a damaged state, {damage}") from damage
-        if len(_flatten(state)[0]) != len(tensors) or not state._is_consistent():
+        if len(_flatten(state)[0]) != len(tensors) or not _is_consistent(state):
             raise ValueError(f"{path}: a damaged state, its tensors do not fit together")
         return state
 
@@ -142,14 +144,23 @@ class State:
         tensors, context = _flatten(self)
         return _unflatten([function(t) for t in tensors], context)
 
-    def _is_consistent(self) -> bool:
-        """Whether all tensors speak of the same rows and sizes."""
-        rows, sizes = len(self.counts), [t.shape[-1] for t in self.final]
-        shapes = [(rows, 1, size) for size in sizes]
-        levels = (level for pending in self.pending for half in pending for level in half)
-        nodes = [[tuple(t.shape) for t in level] for level in levels if level is not None]
-        finals = [tuple(t.shape[1:]) for t in self.final]
-        return finals == [(rows, size) for size in sizes] and all(n == shapes for n in nodes)
+
+def _is_consistent(state: State) -> bool:
+    """Whether what a file holds could have been a layer's state."""
+    if not isinstance(state.cell, str) or not all(t.dim() == 3 for t in state.final):
+        return False
+    layers, rows, _ = state.final[0].shape
+    sizes = [t.shape[-1] for t in state.final]
+    levels = (level for pending in state.pending for half in pending for level in half)
+    nodes = [[tuple(t.shape) for t in level] for level in levels if level is not None]
+    return (
+        len(state.counts) == rows
+        and min(state.counts, default=0) >= 0
+        and len(state.pending) in (0, layers)
+        and (state.batched or rows == 1)
+        and [tuple(t.shape) for t in state.final] == [(layers, rows, size) for size in sizes]
+        and all(node == [(rows, 1, size) for size in sizes] for node in nodes)
+    )
 
 
 def _by_number(name: str) -> tuple[int, str]:
@@ -232,7 +243,7 @@ def _flatten(state: State) -> tuple[list[Tensor], Context]:
 def _unflatten(tensors: Iterable[Tensor], context: Context) -> State:
     parts, layers, seen, cell, batched = context
     rest = iter(tensors)
-    used = levels_in_use([seen] if isinstance(seen, int) else seen)
+    used = levels_in_use(seen)
 
     def node() -> Node:
         return tuple(islice(rest, parts))

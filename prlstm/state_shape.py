@@ -34,6 +34,7 @@ class StateShape:
         parts = (hx,) if isinstance(hx, Tensor) else tuple(hx)
         self._check_tensors(parts, weight)
         for index, part in enumerate(parts):
+            # only the cell itself may have put something else beside h
             if not part.is_floating_point():
                 raise TypeError(f"hx[{index}] has type {part.dtype}: expected {weight.dtype}")
         if not self.batched:
@@ -93,5 +94,5 @@ class StateShape:
             if not (can_multiply(tensor, weight) or wider):
                 raise TypeError(
                     f"hx[{index}] has type {tensor.dtype}: expected {weight.dtype}, "
-                    "as the weights have"
+                    f"as the weights have{' (or float32)' * (index > 0)}"
                 )

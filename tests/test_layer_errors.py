@@ -82,6 +82,12 @@ def test_constructor(arguments: dict[str, object], says: str) -> None:
         (lambda: LAYER(X, lengths=torch.tensor(3)), TypeError, "an integer for each row"),
         (lambda: LAYER(X, lengths=3), TypeError, "lengths=3: expected a list or tensor"),
         (lambda: LAYER(X, lengths={6, 2}), TypeError, "lengths="),
+        (lambda: LAYER(X, lengths=[torch.tensor(2.5)] * 2), TypeError, "lengths="),
+        (lambda: LAYER(X, lengths=[torch.tensor([2, 2])] * 2), TypeError, "lengths="),
+        (lambda: LAYER(X, lengths=[torch.tensor(True)] * 2), TypeError, "lengths="),
+        (lambda: LAYER(X.to(torch.complex64)), TypeError, "complex64: expected floating point$"),
+        (lambda: LAYER(X, (ZEROS, ZEROS.long())), TypeError, r"hx\[1\] has type torch.int64"),
+        (lambda: LAYER(X, (ZEROS, ZEROS.double())), TypeError, r"hx\[1\] has type torch.float64"),
         (lambda: LAYER(X, lengths=[True, True]), TypeError, "lengths="),
         (lambda: LAYER(X, lengths=torch.tensor([True, True])), TypeError, "lengths="),
         (

@@ -276,6 +276,14 @@ def test_non_finite_input_is_not_repaired() -> None:
     assert state[0].isnan().all()
 
 
+def test_counts_of_a_bidirectional_range_are_those_of_its_forward_direction() -> None:
+    x, lengths = torch.randn(3, 20, 3), [20, 9, 3]
+    for num_layers in (1, 2):
+        layer = PRLSTM(3, 5, num_layers, batch_first=True, bidirectional=True)
+        assert layer(x, lengths=lengths, output=(2, 6))[1].counts == (6, 6, 3)
+        assert layer(x, lengths=lengths)[1].counts == (20, 9, 3)
+
+
 def test_an_empty_batch_gives_an_empty_result() -> None:
     out, state = PRLSTM(3, 5, batch_first=True)(torch.randn(0, 4, 3))
     assert out.shape == (0, 4, 5)

@@ -157,6 +157,31 @@ def test_rows_at_different_counts_go_on(
         assert_same("third", third[row], alone[head + n + m :])
 
 
+def test_levels_that_no_row_reaches_are_kept() -> None:
+    """After 12 tokens two blocks wait; a few more leave the prefix over both as it is."""
+    layer, head, x, tail = make(), tokens(2, 12), tokens(2, 2), tokens(2, 6)
+    _, state = layer(head)
+    _, state = layer(x, state, lengths=[1, 2])
+    out, _ = layer(tail, state)
+    for row, n in enumerate((1, 2)):
+        alone, _ = layer(torch.cat([head[row], x[row, :n], tail[row]]))
+        assert_same("tail", out[row], alone[12 + n :])
+
+
+@given(cells, row_lengths, st.data())
+def test_rows_of_a_state_are_states(
+    cell: tuple[str, int], lengths: list[int], data: st.DataObject
+) -> None:
+    layer, rows = make(cell), len(lengths)
+    _, state = layer(tokens(rows, max(lengths)), lengths=lengths)
+    index = data.draw(st.lists(st.integers(0, rows - 1), min_size=1, max_size=4))
+    more = tokens(rows, 3)
+    whole, _ = layer(more, state)
+    some = state.rows(index)
+    for one in (some, some.detach(), some.to("cpu", copy=True)):
+        assert_same("rows", layer(more[index], one)[0], whole[index])
+
+
 @given(cells, layers, st.booleans(), st.data())
 def test_ranges_are_the_same_positions_of_all(
     cell: tuple[str, int], num_layers: int, both: bool, data: st.DataObject

@@ -170,16 +170,34 @@ def test_load_refuses_other_files(tmp_path: Path) -> None:
     )
     with pytest.raises(ValueError, match="a damaged state"):
         State.load(path)
-    for context in ("{}", "[]", "nonsense", '[2, 0, [3, 4], "lstm", true]'):
-        tensors = {str(n): torch.zeros(1, 3, 4) for n in range(2)}
-        save_file(tensors, path, {"prlstm.State/1": context})
+    final, node = torch.zeros(1, 3, 4), torch.zeros(3, 1, 4)
+    fitting = '[1, 1, 4, "relu", true]'
+    for context, tensors in (
+        ("{}", [final]),
+        ("[]", [final]),
+        ("nonsense", [final]),
+        ('[1, 0, [3, 4], "relu", true]', [final]),
+        ('[1, 0, -3, "relu", true]', [final]),
+        ("[1, 0, 3, 5, true]", [final]),
+        ('[1, 0, 3, "relu", false]', [final]),
+        ('[1, 0, 3, "relu", true]', [final[0]]),
+        (fitting, [final, node]),
+        (fitting, [final, node, node[:2]]),
+        (fitting, [final.expand(2, 3, 4), node, node]),
+    ):
+        named = {str(n): t.clone() for n, t in enumerate(tensors)}
+        save_file(named, path, {"prlstm.State/1": context})
         with pytest.raises(ValueError, match="a damaged state"):
             State.load(path)
+    save_file({"0": final, "1": node, "2": node.clone()}, path, {"prlstm.State/1": fitting})
+    assert State.load(path).counts == (4, 4, 4)
     _, state = started()
     state.save(path)
     path.write_bytes(path.read_bytes()[:-10])
     with pytest.raises(ValueError, match=r"other\.safetensors: not a safetensors file"):
         State.load(path)
+    with pytest.raises(IsADirectoryError, match="is a folder"):
+        state.save(tmp_path)
     with pytest.raises(FileNotFoundError, match="the folder does not exist"):
         state.save(tmp_path / "missing" / "state.safetensors")
     with pytest.raises(FileNotFoundError):

@@ -22,19 +22,14 @@ class Pending(NamedTuple):
     folds: tuple[Node | None, ...]
 
     def carry(self, count: int) -> Carry:
-        """The carry of rows that all stand at `count`."""
-        used = levels_in_use([count])
-        return Carry(
-            count,
-            tuple(node if use else None for node, use in zip(self.blocks, used, strict=False)),
-            tuple(node if use else None for node, use in zip(self.folds, used, strict=False)),
-        )
+        """The same as a carry, where all rows stand at `count`."""
+        return Carry(count, self.blocks, self.folds)
 
 
-def levels_in_use(counts: Sequence[int]) -> list[bool]:
-    """For every level, whether any row has a block waiting there."""
+def levels_in_use(counts: int | Sequence[int]) -> list[bool]:
+    """For every level, whether any row has a block waiting there; one number for equal counts."""
     used = 0
-    for count in counts:
+    for count in [counts] if isinstance(counts, int) else counts:
         used |= count
     return [bool(used >> level & 1) for level in range(used.bit_length())]
 
@@ -44,7 +39,7 @@ def prefix_at(done: Sweep, ends: Tensor) -> Node:
     return _pick(done.read, ends - (done.plan.count + done.plan.start + 1))
 
 
-def pending_at(done: Sweep, counts: Sequence[int], ends: Tensor) -> Pending:
+def pending_at(done: Sweep, counts: int | Sequence[int], ends: Tensor) -> Pending:
     """What every row keeps when it ends at its own count; `ends` holds `counts` on the device."""
     levels = done.plan.levels
     blocks: list[Node | None] = []
