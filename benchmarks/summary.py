@@ -39,7 +39,7 @@ def cell(row: Row | None) -> str:
         return ""
     if row["ms"] is None:
         return "out of memory" if row["failed"] == "out of memory" else "refused"
-    ms = f"{row['ms']:,.0f}" if row["ms"] >= 100 else f"{row['ms']:.3g}"
+    ms = f"{row['ms']:,.0f}" if row["ms"] >= 100 else f"{row['ms']:.2g}"
     return f"{ms} ms, {row['peak_bytes'] / 2**20:,.0f} MB"
 
 
