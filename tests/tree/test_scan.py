@@ -68,11 +68,14 @@ def test_any_cuts_give_the_whole(cuts: list[int]) -> None:
     n = sum(cuts)
     symbols = Symbols()
     want = tree_scan(symbols.merge, ids(n), dim=0)[0].tolist()
+    symbols.reset()
     got, carry = [], Carry()
     for piece in torch.arange(1, n + 1).split(cuts):
         prefixes, carry = tree_extend(symbols.merge, (piece,), carry, dim=0)
         got += prefixes[0].tolist()
     assert got == want
+    # nothing is computed twice
+    assert symbols.merges == Plan(n).merges
 
 
 @pytest.mark.parametrize("n", HOSTILE)
