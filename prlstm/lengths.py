@@ -3,6 +3,7 @@
 import operator
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -60,12 +61,12 @@ class RowLengths:
         return (position >= self.tensor[:, None])[..., None]
 
 
-def is_integer(value: object) -> bool:
+def is_integer(value: Any) -> bool:
     """Whether `value` is a whole number of any kind; True and False are not."""
     if isinstance(value, bool) or getattr(value, "dtype", None) == torch.bool:
         return False
     try:
-        operator.index(value)  # type: ignore[arg-type]
+        operator.index(value)
     except (TypeError, ValueError, RuntimeError):
         return False
     return True
