@@ -109,7 +109,7 @@ def shown(rows: list[Row], title: str, cell: Callable[[Row], str]) -> Table:
 
 
 def time_of(row: Row) -> str:
-    """Milliseconds, three digits of them."""
+    """Milliseconds."""
     return "-" if row["ms"] is None else f"{row['ms']:,.{0 if row['ms'] >= 100 else 2}f}"
 
 

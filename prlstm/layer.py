@@ -140,7 +140,7 @@ class PRLSTM(nn.Module):
             shape.check(hx, weight)
             out, state = self._go_on(batch, hx, window)
         else:
-            out, state = self._begin(batch, shape.first_carries(hx, weight), window)
+            out, state = self._run_together(batch, shape.first_carries(hx, weight), window)
         if window.last:
             return (out if batch.batched else out.squeeze(0)), state
         return batch.laid_out(out), state
@@ -187,7 +187,9 @@ class PRLSTM(nn.Module):
             sizes=cast(Cell, self.layers[0]).state_sizes,
         )
 
-    def _begin(self, batch: Batch, carries: list[Carry], window: Window) -> tuple[Tensor, State]:
+    def _run_together(
+        self, batch: Batch, carries: list[Carry], window: Window
+    ) -> tuple[Tensor, State]:
         """Run rows that all stand at one count: (B, positions, H) or (B, H), and the state."""
         batch = batch.trimmed()
         there = window.within(batch.x.shape[TIME])
@@ -207,12 +209,12 @@ class PRLSTM(nn.Module):
     def _go_on(self, batch: Batch, state: State, window: Window) -> tuple[Tensor, State]:
         """Run every row from where it stands, those that stand at one count together."""
         if isinstance(state.seen, int):
-            return self._begin(batch, [p.carry(state.seen) for p in state.pending], window)
+            return self._run_together(batch, [p.carry(state.seen) for p in state.pending], window)
         outs, states, taken = [], [], []
         for count in sorted(set(state.seen)):
             rows = [row for row, seen in enumerate(state.seen) if seen == count]
             carries = [p.carry(count) for p in state.rows(rows).pending]
-            out, after = self._begin(batch.rows(rows), carries, window)
+            out, after = self._run_together(batch.rows(rows), carries, window)
             outs.append(out)
             states.append(after)
             taken += rows

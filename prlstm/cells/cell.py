@@ -1,6 +1,6 @@
 """What a cell is: the two functions that a tree needs, and who provides them by name."""
 
-from typing import Protocol
+from typing import Protocol, TypedDict, Unpack
 
 import torch
 from torch import Tensor, nn
@@ -33,19 +33,20 @@ class Cell(Protocol):
         ...
 
 
+class CellOptions(TypedDict):
+    """What a cell is told by name when it is built."""
+
+    refine: int
+    bias: bool
+    device: torch.device | str | None
+    dtype: torch.dtype | None
+
+
 class CellFactory(Protocol):
     """How the layer builds a cell: a cell class with this constructor, for instance."""
 
     def __call__(
-        self,
-        input_size: int,
-        hidden_size: int,
-        /,
-        *,
-        refine: int,
-        bias: bool,
-        device: torch.device | str | None,
-        dtype: torch.dtype | None,
+        self, input_size: int, hidden_size: int, /, **options: Unpack[CellOptions]
     ) -> nn.Module:
         """A new cell, its weights drawn."""
         ...
@@ -55,14 +56,7 @@ CELLS: dict[str, CellFactory] = {"lstm": LSTMCell, "relu": ReLUCell, "gru": GRUC
 
 
 def build_cell(
-    cell: str | CellFactory,
-    input_size: int,
-    hidden_size: int,
-    *,
-    refine: int,
-    bias: bool,
-    device: torch.device | str | None,
-    dtype: torch.dtype | None,
+    cell: str | CellFactory, input_size: int, hidden_size: int, **options: Unpack[CellOptions]
 ) -> nn.Module:
     """A new cell of that name or class, checked to be what `Cell` describes."""
     if isinstance(cell, str) and cell in CELLS:
@@ -73,7 +67,7 @@ def build_cell(
     else:
         build = cell
     try:
-        made = build(input_size, hidden_size, refine=refine, bias=bias, device=device, dtype=dtype)
+        made = build(input_size, hidden_size, **options)
     except TypeError as refused:
         raise TypeError(
             f"cell={cell!r}: expected to be built by "
