@@ -1,5 +1,6 @@
 """Parallel Recursive LSTM: nonlinear recurrence of logarithmic parallel depth."""
 
+from prlstm import tasks
 from prlstm.cells import Cell
 from prlstm.layer import PRLSTM
 from prlstm.state import State
@@ -7,4 +8,4 @@ from prlstm.tree import tree_reduce, tree_scan
 
 __version__ = "0.1.0"
 
-__all__ = ["PRLSTM", "Cell", "State", "__version__", "tree_reduce", "tree_scan"]
+__all__ = ["PRLSTM", "Cell", "State", "__version__", "tasks", "tree_reduce", "tree_scan"]

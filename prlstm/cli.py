@@ -1,9 +1,13 @@
 """The command line: a thin skin over the package."""
 
+import inspect
 import shutil
 from typing import Annotated
 
+import torch
 import typer
+from rich.console import Console
+from rich.table import Table
 
 import prlstm
 from prlstm.tree import Plan, bracketing
@@ -14,9 +18,13 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
+tasks_app = typer.Typer(help="The formal-language tasks: list them, or show samples of one.")
+app.add_typer(tasks_app, name="tasks")
 
 # Brackets of more leaves than this fill the screen and tell nothing.
 MOST_BRACKETED = 32
+# the longest word of training
+EXAMPLE_LENGTH = 40
 
 
 def _version(asked: bool) -> None:
@@ -52,3 +60,56 @@ def tree(length: Annotated[int, typer.Argument(min=1, help="Number of tokens.")]
             typer.echo(f"  {step.phase:<4} {step.level:<2} {len(step):>18,}")
     if length <= MOST_BRACKETED:
         typer.echo(f"\nstate after token {length} = {bracketing(length)}")
+
+
+@tasks_app.callback(invoke_without_command=True)
+def list_tasks(context: typer.Context) -> None:
+    """List the tasks: their level, sizes, and what guessing scores."""
+    if context.invoked_subcommand is not None:
+        return
+    table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0), header_style="bold")
+    table.add_column("task", no_wrap=True)
+    for name in ("level", "in", "out", "answers", "uniform", "constant", "position"):
+        table.add_column(name, justify="right")
+    for task in map(prlstm.tasks.get, prlstm.tasks.names()):
+        floors = task.floors
+        guesses = (floors.uniform, floors.constant, floors.position)
+        sizes = (task.input_size, task.output_size, task.output_length(EXAMPLE_LENGTH))
+        percent = (f"{100 * guess:.1f}%" for guess in guesses)
+        table.add_row(task.name, task.level, *map(str, sizes), *percent)
+    console = Console()
+    console.print(table)
+    console.print(
+        "\nin, out: different tokens of a word, different classes of an answer"
+        f"\nanswers: how many a word of {EXAMPLE_LENGTH} tokens has"
+        "\nuniform, constant, position: what guessing scores over lengths 41 to 500; any"
+        "\n  class, the best one, or the best one for each length and place of an answer",
+        highlight=False,
+    )
+
+
+@tasks_app.command("show")
+def show_task(
+    name: Annotated[str, typer.Argument(help="A name that `prlstm tasks` lists.")],
+    length: Annotated[int, typer.Option(min=1, help="Tokens of a word.")] = 12,
+    samples: Annotated[int, typer.Option(min=1, help="How many.")] = 5,
+    seed: Annotated[int, typer.Option(help="Of the random numbers.")] = 0,
+) -> None:
+    """Show random words of a task and their answers."""
+    try:
+        task = prlstm.tasks.get(name)
+    except ValueError as unknown:
+        raise typer.BadParameter(str(unknown), param_hint="NAME") from None
+    batch = task.sample(samples, length, generator=torch.Generator().manual_seed(seed))
+    n = batch.input.shape[1]
+    typer.echo(f"{task.paper_name} ({task.name}, {task.level})\n{inspect.getdoc(task)}\n")
+    words = [task.show(word) for word in batch.input]
+    answers = [task.show_answer(answer) for answer in batch.target]
+    wide = max(len(f"{n} tokens"), *map(len, words))
+    asked = "1 answer" if task.single_output else f"{batch.target.shape[1]} answers"
+    typer.echo(f"{f'{n} tokens':<{wide}}  {asked}")
+    for word, answer in zip(words, answers, strict=True):
+        typer.echo(f"{word:<{wide}}  {answer}")
+    if task.terminator is not None:
+        end = task.answer_symbols[task.terminator]
+        typer.echo(f"\n{end} ends the answer; every · is a zero, trained on but not scored")

@@ -11,6 +11,7 @@ PACKAGE = Path(__file__).parent.parent / "prlstm"
 # every unit, and the units that it may import
 ALLOWED: dict[str, set[str]] = {
     "tree": set(),
+    "tasks": set(),
     "cells": {"tree"},
     "lengths": set(),
     "inputs": {"cells", "lengths"},
@@ -19,7 +20,7 @@ ALLOWED: dict[str, set[str]] = {
     "direction": {"tree", "cells", "lengths"},
     "layer": {"tree", "cells", "lengths", "inputs", "state", "state_shape", "direction"},
     "cli": {"tree", "prlstm"},
-    "__init__": {"tree", "cells", "state", "layer"},
+    "__init__": {"prlstm", "tree", "cells", "state", "layer"},
     "__main__": {"cli"},
 }
 

@@ -1,0 +1,1 @@
+"""Context-sensitive languages: a bounded tape is needed."""

@@ -1,0 +1,1 @@
+"""Deterministic context-free languages: a stack is needed."""

@@ -1,0 +1,68 @@
+"""What guessing reaches: without it a score says little."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import torch
+from torch import Tensor
+from torch.nn.functional import one_hot
+
+if TYPE_CHECKING:
+    from prlstm.tasks.task import Task
+
+# scores are means over these lengths, each of sub-batches of 64
+SCORED = range(41, 501)
+SUB_BATCH = 64
+
+
+@dataclass(frozen=True)
+class Floors:
+    """The accuracy of predictors that do not read the word, as a mean over lengths 41 to 500.
+
+    `uniform` guesses among all classes, `constant` always gives the best one, `position` knows
+    the length and which answer is asked for.
+    """
+
+    uniform: float
+    constant: float
+    position: float
+
+    @property
+    def best(self) -> float:
+        """The highest: what a score must beat to mean anything."""
+        return max(self.uniform, self.constant, self.position)
+
+
+def measure_floors(
+    task: "Task", lengths: Iterable[int] = SCORED[::20], samples: int = 1024, seed: int = 0
+) -> Floors:
+    """The floors of a task, from samples.
+
+    The position's best guess is made from one half of the samples and scored on the other, so
+    that it learns nothing by heart.
+    """
+    generator = torch.Generator().manual_seed(seed)
+    constant, position = [], []
+    for length in lengths:
+        batch = task.sample(2 * samples, length, generator=generator)
+        classes = one_hot(batch.target, task.output_size).double() * batch.mask[..., None]
+        seen, unseen = classes[:samples], classes[samples:]
+        total = batch.mask[samples:].sum(1)
+        constant.append(_score(unseen.sum(1), total))
+        guess = one_hot(seen.sum(0).argmax(-1), task.output_size)
+        position.append(_score((unseen * guess).sum((1, 2))[:, None], total))
+    always = float(torch.stack(constant).mean(0).amax())
+    # who knows the position can always give the best constant
+    knowing = max(always, float(torch.stack(position).mean()))
+    return Floors(uniform=1 / task.output_size, constant=always, position=knowing)
+
+
+def _score(correct: Tensor, total: Tensor) -> Tensor:
+    """The accuracies (k,) of k predictors, from their counts (B, k) and the totals (B,).
+
+    Pooled in every sub-batch, averaged over them.
+    """
+    pooled = correct.reshape(-1, SUB_BATCH, correct.shape[1]).sum(1)
+    counted = total.reshape(-1, SUB_BATCH, 1).sum(1)
+    return torch.mean(pooled / counted, 0)

@@ -1,0 +1,63 @@
+"""All tasks by name, in the order of the paper's tables."""
+
+import difflib
+
+from prlstm.tasks.cs.binary_addition import BinaryAddition
+from prlstm.tasks.cs.binary_multiplication import BinaryMultiplication
+from prlstm.tasks.cs.bucket_sort import BucketSort
+from prlstm.tasks.cs.compute_sqrt import ComputeSqrt
+from prlstm.tasks.cs.duplicate_string import DuplicateString
+from prlstm.tasks.cs.missing_duplicate_string import MissingDuplicateString
+from prlstm.tasks.cs.odds_first import OddsFirst
+from prlstm.tasks.dcf.modular_arithmetic_brackets import ModularArithmeticBrackets
+from prlstm.tasks.dcf.reverse_string import ReverseString
+from prlstm.tasks.dcf.solve_equation import SolveEquation
+from prlstm.tasks.dcf.stack_manipulation import StackManipulation
+from prlstm.tasks.regular.cycle_navigation import CycleNavigation
+from prlstm.tasks.regular.even_pairs import EvenPairs
+from prlstm.tasks.regular.modular_arithmetic import ModularArithmetic
+from prlstm.tasks.regular.parity_check import ParityCheck
+from prlstm.tasks.task import Task
+
+TASKS: dict[str, Task] = {
+    "even_pairs": EvenPairs(),
+    "modular_arithmetic": ModularArithmetic(),
+    "parity_check": ParityCheck(),
+    "cycle_navigation": CycleNavigation(),
+    "stack_manipulation": StackManipulation(),
+    "reverse_string": ReverseString(),
+    "modular_arithmetic_brackets": ModularArithmeticBrackets(),
+    "solve_equation": SolveEquation(),
+    "duplicate_string": DuplicateString(),
+    "missing_duplicate_string": MissingDuplicateString(),
+    "odds_first": OddsFirst(),
+    "binary_addition": BinaryAddition(),
+    "binary_multiplication": BinaryMultiplication(),
+    "compute_sqrt": ComputeSqrt(),
+    "bucket_sort": BucketSort(),
+}
+
+
+def names() -> list[str]:
+    """The names of all tasks."""
+    return list(TASKS)
+
+
+def get(name: str) -> Task:
+    """The task of a name."""
+    if name not in TASKS:
+        close = difflib.get_close_matches(str(name), TASKS, 1, 0)
+        raise ValueError(
+            f"name={name!r}: no such task, did you mean {close[0]!r}? There are: {', '.join(TASKS)}"
+        )
+    return TASKS[name]
+
+
+def register(task: Task) -> Task:
+    """Add a task of your own: from then on its name stands for it everywhere."""
+    if not isinstance(task, Task):
+        raise TypeError(f"task={task!r}: expected an instance of a subclass of prlstm.tasks.Task")
+    if type(TASKS.get(task.name, task)) is not type(task):
+        raise ValueError(f"name={task.name!r}: another task has this name")
+    TASKS[task.name] = task
+    return task

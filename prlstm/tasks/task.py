@@ -1,0 +1,210 @@
+"""What a task is: words, their labels by definition, and a sampler for any device."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from functools import cached_property
+from typing import ClassVar, Literal, TypeVar
+
+import torch
+from torch import Tensor
+
+from prlstm.tasks.batch import Batch
+from prlstm.tasks.check import Lengths, read_count, read_lengths, read_words
+from prlstm.tasks.floors import Floors, measure_floors
+from prlstm.tasks.uniform import positions
+
+Level = Literal["R", "DCF", "CS"]
+# a number of tokens: of one word, or of every row of a batch
+Count = TypeVar("Count", int, Tensor)
+# stands for an answer that no accuracy counts
+UNCOUNTED = "·"
+
+
+class Task(ABC):
+    """A formal language: words over a small alphabet, and the answer to each.
+
+    A task says two things, independently of each other: `label`, the definition, one word at a
+    time in plain Python; and `draw`, which makes words and answers of many rows from uniform
+    numbers. Everything else follows from these.
+
+    `symbols` shows every input token, `answer_symbols` every class; their numbers are
+    `input_size` and `output_size`. `terminator` is the class that ends an answer: what lies
+    behind it is zero, trained on, and not counted by the accuracy.
+    """
+
+    name: ClassVar[str]
+    paper_name: ClassVar[str]
+    level: ClassVar[Level]
+    symbols: ClassVar[Sequence[str]]
+    answer_symbols: ClassVar[Sequence[str]]
+    terminator: ClassVar[int | None] = None
+
+    @abstractmethod
+    def label(self, word: Sequence[int]) -> list[int]:
+        """The answer to one word, by definition; ValueError for a word not of the language."""
+
+    @abstractmethod
+    def draw(self, numbers: Tensor, n: Tensor, longest: int) -> tuple[Tensor, Tensor]:
+        """Words (B, longest) and their answers (B, output_length(longest)).
+
+        `numbers` (B, draws(longest)) are uniform in [0, 1), `n` (B,) is the length of every row.
+        What is behind a row's end may be anything. A row of length n may read no more than its
+        first draws(n) numbers, so that it is the same alone and beside longer ones. Shapes
+        depend on shapes alone, and nothing is read back to the host.
+        """
+
+    @property
+    def input_size(self) -> int:
+        """The number of input tokens."""
+        return len(self.symbols)
+
+    @property
+    def output_size(self) -> int:
+        """The number of classes."""
+        return len(self.answer_symbols)
+
+    @property
+    def single_output(self) -> bool:
+        """Whether one class answers a word, whatever its length."""
+        return self.output_length(10) == 1
+
+    @cached_property
+    def floors(self) -> Floors:
+        """What guessing reaches over lengths 41 to 500."""
+        return measure_floors(self)
+
+    def input_length(self, length: Count) -> Count:
+        """How many tokens a word has when `length` is asked for."""
+        return length
+
+    def output_length(self, n: Count) -> Count:
+        """How many answers a word of `n` tokens has."""
+        # one, as an integer or as a tensor
+        return n**0
+
+    def draws(self, n: int) -> int:
+        """How many uniform numbers a word of `n` tokens is made of."""
+        return n
+
+    def sample(
+        self,
+        batch_size: int | None = None,
+        length: int | None = None,
+        *,
+        lengths: Lengths | None = None,
+        generator: torch.Generator | None = None,
+        device: torch.device | str | None = None,
+    ) -> Batch:
+        """Random words and their answers.
+
+        Either `batch_size` words of one `length`, or one word for each of `lengths`: those asked
+        for, `batch.lengths` are those of the words. The generator may live on another device than
+        the batch; without one, PyTorch's own is used.
+        """
+        asked: int | Tensor
+        if lengths is not None:
+            if batch_size is not None or length is not None:
+                raise ValueError("lengths= stands in place of batch_size and length: give one")
+            asked = read_lengths(torch.as_tensor(lengths).cpu())
+            rows, longest = len(asked), int(asked.max())
+        else:
+            rows = read_count("batch_size", batch_size)
+            asked = longest = read_count("length", length)
+        if generator is not None:
+            source = generator.device
+        else:
+            source = torch.get_default_device() if device is None else torch.device(device)
+        wide = self.draws(self.input_length(longest))
+        numbers = torch.rand(rows, wide, generator=generator, device=source)
+        if device is not None:
+            numbers = numbers.to(device)
+        if isinstance(asked, Tensor):
+            asked = asked.to(numbers.device)
+        return self.sample_from(numbers, asked, longest)
+
+    def sample_from(
+        self, numbers: Tensor, length: int | Tensor, longest: int | None = None
+    ) -> Batch:
+        """The batch that uniform numbers (B, draws) in [0, 1) make: a pure function of them.
+
+        `length` is one for all rows, or a tensor (B,) of them; then `longest`, the greatest, is
+        read from the tensor unless it is given. With numbers (and lengths) already on a GPU, and
+        `longest` given, nothing waits for the GPU, and all of it can be captured in a CUDA graph.
+        """
+        if not isinstance(numbers, Tensor) or numbers.dtype not in (torch.float32, torch.float64):
+            raise TypeError(f"numbers={numbers!r:.80}: expected a tensor of float32 or float64")
+        if isinstance(length, Tensor):
+            longest = int(length.max()) if longest is None else longest
+            n = self.input_length(read_lengths(length, len(numbers), longest))
+            longest = self.input_length(longest)
+        else:
+            longest = self.input_length(read_count("length", length))
+            n = torch.full(numbers.shape[:1], longest, device=numbers.device)
+        if numbers.dim() != 2 or numbers.shape[1] != self.draws(longest):
+            raise ValueError(
+                f"numbers of shape {tuple(numbers.shape)}: expected (B, {self.draws(longest)}) "
+                f"for words of {longest} tokens"
+            )
+        tokens, answers = self.draw(numbers, n, longest)
+        inside = positions(longest, tokens) < n[:, None]
+        loss_mask = self._answered(n, longest)
+        target = answers * loss_mask
+        mask = self._counted(target) & loss_mask
+        return Batch(tokens * inside, target, mask, loss_mask, n)
+
+    def target(self, tokens: Tensor, lengths: Lengths | None = None) -> Tensor:
+        """The answers (B, O) to words (B, L), by definition: slow, exact, one word at a time."""
+        words = read_words(tokens, lengths, self.input_size)
+        width = self.output_length(tokens.shape[1])
+        answers = [self._label_row(row, word) for row, word in enumerate(words)]
+        padded = [answer + [0] * (width - len(answer)) for answer in answers]
+        return torch.tensor(padded, device=tokens.device)
+
+    def mask(self, target: Tensor, lengths: Lengths | None = None) -> Tensor:
+        """Which answers (B, O) the accuracy counts; `lengths` are those of the words, if mixed."""
+        mask = self._counted(target)
+        if lengths is not None:
+            n = read_lengths(lengths, len(target)).to(target.device)
+            answer = positions(target.shape[1], target)
+            mask = mask & (answer < self.output_length(n)[:, None])
+        return mask
+
+    def show(self, tokens: Tensor | Sequence[int]) -> str:
+        """One word as a person reads it."""
+        return "".join(self._named(tokens, self.symbols))
+
+    def show_answer(self, target: Tensor | Sequence[int]) -> str:
+        """One answer as a person reads it; what no accuracy counts is a dot."""
+        ids = torch.as_tensor(target)
+        names = self._named(ids, self.answer_symbols)
+        counted = self.mask(ids[None])[0].tolist()
+        return "".join(name if yes else UNCOUNTED for name, yes in zip(names, counted, strict=True))
+
+    def _counted(self, target: Tensor) -> Tensor:
+        """Up to and including the terminator, where there is one."""
+        if self.terminator is None:
+            return torch.ones_like(target, dtype=torch.bool)
+        ends = target == self.terminator
+        return ends.cumsum(1) <= ends
+
+    def _answered(self, n: Tensor, longest: int) -> Tensor:
+        """Which of the answers (B, O) a row has."""
+        answer = positions(self.output_length(longest), n)
+        return answer < self.output_length(n)[:, None]
+
+    def _label_row(self, row: int, word: list[int]) -> list[int]:
+        try:
+            return self.label(word)
+        except ValueError as wrong:
+            raise ValueError(f"tokens[{row}]={self.show(word)!r}: {wrong}") from None
+
+    @staticmethod
+    def _named(ids: Tensor | Sequence[int], symbols: Sequence[str]) -> list[str]:
+        tokens = torch.as_tensor(ids)
+        if tokens.dim() != 1:
+            raise ValueError(f"tokens of shape {tuple(tokens.shape)}: expected one word (L,)")
+        (word,) = read_words(tokens[None], None, len(symbols))
+        return [symbols[token] for token in word]
+
+    def __repr__(self) -> str:
+        return f"<task {self.name}: {self.paper_name}, {self.level}>"
