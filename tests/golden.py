@@ -31,12 +31,18 @@ def rows_like_ours(reference: Tensor, hidden_size: int, cell: str) -> Tensor:
     return gates[ROWS[len(gates)]].flatten(0, 1)
 
 
+def arrays(name: str) -> dict[str, Tensor]:
+    """The arrays of one file."""
+    (path, *_) = [folder / f"{name}.npz" for folder in FOLDERS if (folder / f"{name}.npz").exists()]
+    with np.load(path) as file:
+        return {key: torch.from_numpy(file[key]) for key in file.files}
+
+
 class Golden:
     """One file: a model, its weights, inputs, outputs and gradients."""
 
     def __init__(self, path: Path) -> None:
-        with np.load(path) as file:
-            self.arrays = {key: torch.from_numpy(file[key]) for key in file.files}
+        self.arrays = arrays(path.stem)
         self.cell = CELLS[path.stem.split("_")[0]]
         self.hidden_size = int(self.arrays["hidden_size"])
         self.refine = int(self.arrays["num_layers"]) - 1

@@ -5,10 +5,11 @@ from prlstm.tasks.floors import Floors, measure_floors
 from prlstm.tasks.registry import get, names, register
 from prlstm.tasks.scores import Counts, accuracy, count, loss
 from prlstm.tasks.tape import Tape, tape, tape_size
-from prlstm.tasks.task import Task
+from prlstm.tasks.task import Count, Task
 
 __all__ = [
     "Batch",
+    "Count",
     "Counts",
     "Floors",
     "Tape",

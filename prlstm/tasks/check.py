@@ -20,12 +20,16 @@ def read_count(name: str, value: object, least: int = 1) -> int:
     return count
 
 
-def read_lengths(lengths: Lengths, rows: int | None = None, longest: int | None = None) -> Tensor:
+def read_lengths(
+    lengths: Lengths, rows: int | None = None, longest: int | None = None, *, wait: bool = False
+) -> Tensor:
     """The lengths of the rows of a batch, as a tensor of int64.
 
-    Lengths that are on another device than the CPU are not looked at: that would wait for it.
+    Lengths on another device than the CPU are not looked at, unless it may be waited for.
     """
     read = _integers("lengths", lengths)
+    if wait:
+        read = read.cpu()
     if read.dim() != 1 or len(read) == 0 or rows not in (None, len(read)):
         expected = "one length for each row" if rows is None else f"{rows} of them"
         raise ValueError(f"lengths of shape {tuple(read.shape)}: expected {expected}")
@@ -43,7 +47,7 @@ def read_words(tokens: Tensor, lengths: Lengths | None, size: int) -> list[list[
     rows, longest = batch_shape(tokens)
     words: list[list[int]] = tokens.tolist()
     if lengths is not None:
-        n = read_lengths(torch.as_tensor(lengths).cpu(), rows, longest).tolist()
+        n = read_lengths(lengths, rows, longest, wait=True).tolist()
         words = [word[:end] for word, end in zip(words, n, strict=True)]
     for row, word in enumerate(words):
         for place, token in enumerate(word):

@@ -28,7 +28,8 @@ def loss(logits: Tensor, target: Tensor, loss_mask: Tensor | None = None) -> Ten
     4.0
     """
     _check(logits, target, loss_mask)
-    each = cross_entropy(logits.float().flatten(0, 1), target.flatten(), reduction="none")
+    exact = logits.to(torch.promote_types(logits.dtype, torch.float32))
+    each = cross_entropy(exact.flatten(0, 1), target.flatten(), reduction="none")
     if loss_mask is None:
         return each.mean()
     kept = loss_mask.flatten()

@@ -105,7 +105,7 @@ class Task(ABC):
         if lengths is not None:
             if batch_size is not None or length is not None:
                 raise ValueError("lengths= stands in place of batch_size and length: give one")
-            asked = read_lengths(torch.as_tensor(lengths).cpu())
+            asked = read_lengths(lengths, wait=True)
             rows, longest = len(asked), int(asked.max())
         else:
             rows = read_count("batch_size", batch_size)

@@ -29,7 +29,7 @@ class BinaryMultiplication(Task):
     name, paper_name, level = "binary_multiplication", "Binary Multiplication", "CS"
     symbols, answer_symbols = ("0", "1", " * "), "01$"
     terminator = binary.END
-    floors = Floors(uniform=1 / 3, constant=0.5, position=0.5)
+    floors = Floors(uniform=1 / 3, constant=0.498, position=0.503)
 
     def output_length(self, n: Count) -> Count:
         """The product and its terminator."""

@@ -28,7 +28,7 @@ class ComputeSqrt(Task):
 
     name, paper_name, level = "compute_sqrt", "Compute Sqrt", "CS"
     symbols, answer_symbols = "01", "01"
-    floors = Floors(uniform=0.5, constant=0.505, position=0.505)
+    floors = Floors(uniform=0.5, constant=0.502, position=0.504)
 
     def output_length(self, n: Count) -> Count:
         """Half as long as the word, rounded up."""

@@ -32,7 +32,7 @@ class StackManipulation(Task):
     name, paper_name, level = "stack_manipulation", "Stack Manipulation", "DCF"
     symbols, answer_symbols = ("0", "1", "pop", "push0", "push1"), "01$"
     terminator = END
-    floors = Floors(uniform=1 / 3, constant=0.5, position=0.5)
+    floors = Floors(uniform=1 / 3, constant=0.496, position=0.496)
 
     def output_length(self, n: Count) -> Count:
         """The whole stack and its terminator."""
