@@ -1,4 +1,4 @@
-"""The speed table of the README, made from the committed rows: `make results`."""
+"""The tables of the documents, made from the committed rows: `make results`."""
 
 import json
 import re
@@ -6,9 +6,10 @@ from pathlib import Path
 
 from measure import Row
 
+from prlstm import tasks
+
 ROOT = Path(__file__).parent.parent
-ROWS, README = ROOT / "benchmarks" / "results" / "layer.jsonl", ROOT / "README.md"
-MARKED = re.compile(r"(<!-- speed -->\n).*?(<!-- /speed -->)", re.DOTALL)
+RESULTS = ROOT / "benchmarks" / "results"
 LENGTHS = (64, 1024, 16_384, 65_536)
 COLUMNS = {
     "lstm": "`nn.LSTM`",
@@ -17,15 +18,21 @@ COLUMNS = {
     "lstm train": "`nn.LSTM` training",
     "train": "training",
 }
+# how, length and batch of the columns for each kind of device
+SAMPLERS = {
+    True: [("eager", 40, 128), ("eager", 40, 4096), ("captured", 40, 4096), ("eager", 500, 4096),
+           ("captured", 500, 4096)],
+    False: [("eager", 40, 128), ("eager", 40, 4096), ("eager", 500, 128), ("eager", 500, 4096)],
+}  # fmt: skip
+HOW = {"eager": "", "captured": "replayed, "}
 
 
-def newest(rows: list[Row]) -> list[list[Row]]:
-    """The rows of the last commit that was measured, for each device, batch and size."""
+def newest(rows: list[Row], names: tuple[str, ...]) -> list[list[Row]]:
+    """The rows of the last commit that was measured, for each device and the like."""
     groups: dict[tuple[object, ...], list[Row]] = {}
     for row in rows:
         if "length" in row:
-            key = tuple(row[name] for name in ("device", "batch", "hidden_size", "threads"))
-            groups.setdefault(key, []).append(row)
+            groups.setdefault(tuple(row[name] for name in names), []).append(row)
     same = ("commit", "torch")
     return [
         [row for row in group if all(row[name] == group[-1][name] for name in same)]
@@ -43,37 +50,89 @@ def cell(row: Row | None) -> str:
     return f"{ms} ms, {row['peak_bytes'] / 2**20:,.0f} MB"
 
 
-def tables(rows: list[Row]) -> str:
-    """One table for each device, batch and size."""
+def table(header: list[str], lines: list[list[str]]) -> str:
+    """A table in Markdown: the first column to the left, the others to the right."""
+    rule = ["---", *["--:"] * (len(header) - 1)]
+    return "\n".join("| " + " | ".join(line) + " |" for line in [header, rule, *lines]) + "\n"
+
+
+def machine(row: Row) -> str:
+    """The hardware of a row."""
+    return f"**{row['device']}**" + ("" if row["cuda"] else f" ({row['threads']} threads)")
+
+
+def layer_tables(rows: list[Row]) -> str:
+    """Time and memory of the layer: one table for each device, batch and size."""
     parts = []
-    for group in newest(rows):
+    for group in newest(rows, ("device", "batch", "hidden_size", "threads")):
         known = group[-1]
-        threads = "" if known["cuda"] else f" ({known['threads']} threads)"
-        parts.append(
-            f"**{known['device']}**{threads}, batch {known['batch']}, "
-            f"hidden size {known['hidden_size']}, float32, "
-            f"PyTorch {known['torch']}, commit {known['commit']}:\n"
-        )
-        parts.append("| T | " + " | ".join(COLUMNS.values()) + " |")
-        parts.append("|--:" * (1 + len(COLUMNS)) + "|")
         found = {(row["length"], row["what"]): row for row in group}
-        for length in LENGTHS:
-            cells = (cell(found.get((length, what))) for what in COLUMNS)
-            parts.append(f"| {length:,} | " + " | ".join(cells) + " |")
-        parts.append("")
+        lines = [
+            [f"{length:,}", *(cell(found.get((length, what))) for what in COLUMNS)]
+            for length in LENGTHS
+        ]
+        parts.append(
+            f"{machine(known)}, batch {known['batch']}, hidden size {known['hidden_size']}, "
+            f"float32, PyTorch {known['torch']}, commit {known['commit']}:\n\n"
+            + table(["T", *COLUMNS.values()], lines)
+        )
     return "\n".join(parts)
 
 
-def updated(readme: str, rows: list[Row]) -> str:
-    """The README with its tables made anew."""
-    return MARKED.sub(lambda found: found[1] + tables(rows) + found[2], readme)
+def task_table(rows: list[Row]) -> str:
+    """The tasks themselves."""
+    header = ["task", "paper's name", "level", "in", "out", "answers to 40 tokens"]
+    header += ["uniform", "constant", "position"]
+    lines = []
+    for task in map(tasks.get, tasks.names()):
+        floors = (task.floors.uniform, task.floors.constant, task.floors.position)
+        sizes = (task.input_size, task.output_size, task.output_length(40))
+        guesses = [f"{100 * floor:.1f} %" for floor in floors]
+        lines.append([f"`{task.name}`", task.paper_name, task.level, *map(str, sizes), *guesses])
+    return table(header, lines)
 
 
-def read_rows() -> list[Row]:
-    """All rows of the layer benchmark."""
-    return [json.loads(line) for line in ROWS.read_text().splitlines()]
+def sampler_tables(rows: list[Row]) -> str:
+    """Thousands of samples per second: one table for each device."""
+    parts = []
+    for group in newest(rows, ("device", "threads")):
+        known = group[-1]
+        columns = SAMPLERS[known["cuda"] is not None]
+        found = {(r["task"], r["way"], r["length"], r["batch"]): r for r in group}
+        lines = [
+            [f"`{name}`", *(f"{found[name, *one]['samples_per_s'] / 1e3:,.0f}" for one in columns)]
+            for name in tasks.names()
+        ]
+        header = [f"{HOW[how]}length {length}, batch {batch:,}" for how, length, batch in columns]
+        parts.append(
+            f"{machine(known)}, PyTorch {known['torch']}, commit {known['commit']}:\n\n"
+            + table(["task", *header], lines)
+        )
+    return "\n".join(parts)
+
+
+# which part of which document is made of which rows
+MADE = [
+    (ROOT / "README.md", "speed", "layer", layer_tables),
+    (ROOT / "docs" / "tasks.md", "tasks", "tasks", task_table),
+    (ROOT / "docs" / "tasks.md", "speed", "tasks", sampler_tables),
+]
+
+
+def updated(path: Path) -> str:
+    """A document with its tables made anew."""
+    text = path.read_text()
+    for document, mark, rows, made in MADE:
+        if document == path:
+            lines = (RESULTS / f"{rows}.jsonl").read_text().splitlines()
+            new = made([json.loads(line) for line in lines])
+            marked = re.compile(rf"(<!-- {mark} -->\n).*?(<!-- /{mark} -->)", re.DOTALL)
+            text, count = marked.subn(lambda found, new=new: found[1] + new + found[2], text)
+            assert count == 1, f"{path}: expected one part marked {mark}"
+    return text
 
 
 if __name__ == "__main__":
-    README.write_text(updated(README.read_text(), read_rows()))
-    print(f"{README}: speed tables made from {ROWS}")
+    for path in dict.fromkeys(path for path, *_ in MADE):
+        path.write_text(updated(path))
+        print(f"{path}: tables made from the rows in {RESULTS}")

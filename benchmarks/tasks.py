@@ -65,10 +65,12 @@ def main(
         for batch in map(int, batches.split(","))
         for way in ways
     ]
-    table = Table(title=f"Samples per second: {known['device']}, {known['threads']} threads")
+    table = Table(
+        title=f"1,000 samples per second: {known['device']}", box=None, padding=(0, 1, 0, 0)
+    )
     table.add_column("task", no_wrap=True)
     for length, batch, way in cases:
-        table.add_column(f"length {length}\nbatch {batch}\n{way}", justify="right")
+        table.add_column(f"{way}\n{length}\n{batch}", justify="right")
     for name in names.split(","):
         speeds = []
         for length, batch, way in cases:
@@ -77,10 +79,11 @@ def main(
             row |= milliseconds(call, target)
             row["samples_per_s"] = round(1e3 * batch / row["ms"])
             append_rows(out, [row | known])
-            speeds.append(f"{row['samples_per_s']:,}")
+            speeds.append(f"{row['samples_per_s'] / 1e3:,.0f}")
         table.add_row(name, *speeds)
         console.print(f"{name}: {', '.join(speeds)}", highlight=False)
     console.print(table)
+    console.print("columns: how, length, batch")
     console.print(f"Rows appended to {out}")
 
 

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from prlstm.tasks import registry
+
 ROOT = Path(__file__).parent.parent
 DOCUMENTS = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
 
@@ -34,11 +36,20 @@ def test_there_are_code_blocks() -> None:
     assert len(BLOCKS) >= 3
 
 
-@pytest.mark.parametrize("name", ["demo", "own_cell"])
-def test_examples_run(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("demo", "The three agree"),
+        ("own_cell", "in two pieces"),
+        ("own_task", "10111 has the remainder 2"),
+    ],
+)
+def test_examples_run(
+    name: str, said: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(registry, "TASKS", dict(registry.TASKS))
     runpy.run_path(str(ROOT / "examples" / f"{name}.py"), run_name="__main__")
-    text = capsys.readouterr().out
-    assert ("The three agree" if name == "demo" else "in two pieces") in text
+    assert said in capsys.readouterr().out
 
 
 @pytest.mark.slow
@@ -60,12 +71,27 @@ def test_links_lead_somewhere(path: Path) -> None:
             assert (path.parent / target).exists(), target
 
 
-def test_the_speed_tables_are_those_of_the_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("name", ["README.md", "docs/tasks.md"])
+def test_tables_are_those_of_the_rows(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
     summary = runpy.run_path(str(ROOT / "benchmarks" / "summary.py"))
-    readme = (ROOT / "README.md").read_text()
-    assert summary["updated"](readme, summary["read_rows"]()) == readme, "run `make results`"
-    assert "NVIDIA H200" in summary["tables"](summary["read_rows"]())
+    path = ROOT / name
+    assert path in {document for document, *_ in summary["MADE"]}
+    assert summary["updated"](path) == path.read_text(), "run `make results`"
+    assert "NVIDIA H200" in path.read_text()
+
+
+def test_the_benchmark_of_the_tasks_writes_rows(tmp_path: Path) -> None:
+    rows = tmp_path / "rows.jsonl"
+    command = [sys.executable, str(ROOT / "benchmarks" / "tasks.py"), "--device", "cpu"]
+    options = ["--tasks", "even_pairs", "--lengths", "4", "--batches", "2,3", "--out", str(rows)]
+    done = subprocess.run([*command, *options], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    read = [json.loads(line) for line in rows.read_text().splitlines()]
+    assert [(row["batch"], row["way"]) for row in read] == [(2, "eager"), (3, "eager")]
+    for row in read:
+        assert row["samples_per_s"] == pytest.approx(1e3 * row["batch"] / row["ms"], abs=1)
+        assert {"device", "torch", "commit"} <= set(row)
 
 
 def test_the_benchmark_writes_rows(tmp_path: Path) -> None:

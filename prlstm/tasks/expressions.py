@@ -4,8 +4,8 @@ An expression of n tokens is `d`, `-d`, `(d)` or `(-d)` for n = 1, 2, 3, 4, and 
 `(left op right)`, where the length of `left` is free from 1 to n - 4. So the length decides the
 form, and every length has an expression.
 
-A *part* is an expression inside the expression; a part of two sides is *inner*. Tensors of parts
-are (parts, B), with one part more at the end, of size 0, for rows that have fewer.
+A *part* is an expression inside the expression; a part of two sides is *inner*. All rows are split
+in step, as often as the longest one may be; what a shorter row has not is put behind its tokens.
 """
 
 from dataclasses import dataclass
@@ -15,22 +15,25 @@ from torch import Tensor
 from torch.nn.functional import pad
 
 from prlstm.tasks.grammar import MODULUS
-from prlstm.tasks.uniform import pick
+from prlstm.tasks.uniform import pick, positions
 
 # ids of the operators, in this order; the brackets follow the last one in use
 PLUS, MINUS, TIMES = 5, 6, 7
-SMALLEST_INNER = 5
+# before its operator an inner part has an opening bracket and a digit at least; so behind it
+MARGIN = 2
 
 
 @dataclass(frozen=True)
 class Parts:
-    """Where every part begins and how many tokens it has; which part the i-th inner one is.
+    """The places low <= place < high at which the operator of a part may stand: (parts, B) each.
 
-    Part 0 is the whole, parts 2i + 1 and 2i + 2 are the sides of the i-th inner one.
+    So a part begins at low - 2 and ends before high + 2, and it is inner if there is such a place.
+    Part 0 is the whole; parts 2i - 1 and 2i are the sides of the i-th inner one, which is part
+    `inner[i]`. The last part is none at all: rows with fewer inner parts split that one.
     """
 
-    begin: Tensor
-    size: Tensor
+    low: Tensor
+    high: Tensor
     inner: Tensor
 
 
@@ -40,7 +43,7 @@ def draw_expressions(
     """Expressions (B, longest) of `n` (B,) tokens, and their values (B,).
 
     The number at a token's place decides it: which digit, which operator, and at the opening
-    bracket of an inner part how long its left side is. The first `operators` of + - * are in use.
+    bracket of an inner part where its operator stands. The first `operators` of + - * are in use.
     """
     by_place = numbers[:, :longest].T
     parts = _split(by_place, n)
@@ -49,63 +52,70 @@ def draw_expressions(
 
 
 def _split(by_place: Tensor, n: Tensor) -> Parts:
-    """Split inner parts in the order in which they are found, as often as the longest row may."""
-    most, rows = (len(by_place) - 1) // 4, len(n)
-    none = 2 * most + 1
-    begin = torch.zeros(none + 1, rows, dtype=torch.long, device=n.device)
-    size = torch.zeros_like(begin)
-    size[0] = n
-    new = n >= SMALLEST_INNER
-    # one more line takes what is not inner
-    inner = torch.full((most + 1, rows), none, device=n.device)
-    inner[0] = torch.where(new, 0, none)
-    found = new.long()
-    for i in range(most):
-        left, right = 2 * i + 1, 2 * i + 2
-        part = inner[i : i + 1]
-        start, whole = begin.gather(0, part)[0], size.gather(0, part)[0]
-        free = by_place.gather(0, start[None])[0]
-        begin[left] = start + 1
-        size[left] = (1 + pick(free, (whole - 4).clamp(min=1))) * (whole > 0)
-        begin[right] = start + 2 + size[left]
-        size[right] = (whole - 3 - size[left]) * (whole > 0)
-        for side in (left, right):
-            new = size[side] >= SMALLEST_INNER
-            inner.scatter_(0, torch.where(new, found, most)[None], side)
-            found += new
-    return Parts(begin, size, inner[:most])
+    """Split inner parts in the order in which they are found."""
+    longest, rows = by_place.shape
+    most = (longest - 1) // 4
+    # the number of an inner part is in line `low`
+    free = pad(by_place, (0, 0, MARGIN, 0))
+    bounds = torch.full((2, 2 * most + 2, rows), longest + 1, device=n.device)
+    bounds[:, 0] = torch.stack([torch.full_like(n, MARGIN), n - MARGIN])
+    part = positions(2 * most + 1, n)[:, None].expand(-1, rows)
+    # found parts in the order of their numbers; line 0 takes what is not inner
+    inner = torch.full((most + 1, rows), 2 * most + 1, device=n.device)
+    found = torch.zeros_like(n)[None]
+    # of the sides: the low end of both, the high end of both
+    shift = torch.stack([1 + 2 * positions(2, n), positions(2, n) - MARGIN])[..., None]
+    sides = slice(0, 1)
+    for i in range(1, most + 1):
+        _note(bounds[:, sides], part[sides], inner, found)
+        low, high = bounds.gather(1, inner[i].expand(2, 1, rows)).unbind(0)
+        operator = low + pick(free.gather(0, low), high - low)
+        sides = slice(2 * i - 1, 2 * i + 1)
+        around = torch.cat([low, operator, operator, high]).view(2, 2, rows)
+        torch.add(around, shift, out=bounds[:, sides])
+    return Parts(bounds[0], bounds[1], inner)
+
+
+def _note(bounds: Tensor, part: Tensor, inner: Tensor, found: Tensor) -> None:
+    """Line up those parts that are inner behind the ones that were found before."""
+    new = bounds[1] > bounds[0]
+    count = found + new.cumsum(0)
+    inner.scatter_(0, count * new, part)
+    found.copy_(count[-1:])
 
 
 def _write(by_place: Tensor, parts: Parts, operators: int) -> Tensor:
-    """The tokens by place (longest + 1, B): digits, and over them all that is none."""
-    begin, size, longest = parts.begin, parts.size, len(by_place)
+    """The tokens by place: digits, and over them all that is none."""
+    longest = len(by_place)
+    begin, end = parts.low[:-1] - MARGIN, parts.high[:-1] + MARGIN
+    size = end - begin
     opening, closing = PLUS + operators, PLUS + operators + 1
-    # one more place takes what is not there
-    tokens = pad(pick(by_place, MODULUS), (0, 0, 0, 1))
+    # operators and digits of parts that a row has not lie up to three places behind the longest
+    tokens = pad(pick(by_place, MODULUS), (0, 0, 0, 3))
     bracketed, negated = size >= 3, (size == 2) | (size == 4)
     tokens.scatter_(0, torch.where(bracketed, begin, longest), opening)
-    tokens.scatter_(0, torch.where(bracketed, begin + size - 1, longest), closing)
+    tokens.scatter_(0, torch.where(bracketed, end - 1, longest), closing)
     tokens.scatter_(0, torch.where(negated, begin + size // 2 - 1, longest), MINUS)
-    operator = _operators(parts, longest)
-    drawn = PLUS + pick(by_place.gather(0, operator.clamp(max=longest - 1)), operators)
-    return tokens.scatter_(0, operator, drawn)
+    place = _operators(parts)
+    drawn = PLUS + pick(by_place.gather(0, place.clamp(max=longest - 1)), operators)
+    return tokens.scatter_(0, place, drawn)
 
 
-def _operators(parts: Parts, longest: int) -> Tensor:
+def _operators(parts: Parts) -> Tensor:
     """The places of the inner parts' operators, right behind their left sides."""
-    begin, size = parts.begin[1:-1:2], parts.size[1:-1:2]
-    return torch.where(size > 0, begin + size, longest)
+    return parts.high[1:-1:2] + MARGIN
 
 
 def _value(tokens: Tensor, parts: Parts) -> Tensor:
     """The values (B,): digits and their signs first, then the inner parts, the last one first."""
-    longest = len(tokens) - 1
-    digit = tokens.gather(0, (parts.begin + parts.size // 2).clamp(max=longest))
-    value = torch.where(parts.size % 2 == 0, -digit, digit)
-    applied = tokens.gather(0, _operators(parts, longest))
-    for i in reversed(range(len(parts.inner))):
-        left, right = value[2 * i + 1], value[2 * i + 2]
-        result = torch.where(applied[i] == PLUS, left + right, left - right)
-        result = torch.where(applied[i] == TIMES, left * right, result) % MODULUS
+    begin, size = parts.low - MARGIN, parts.high - parts.low + 2 * MARGIN
+    digit = tokens.gather(0, begin + size // 2)
+    value = torch.where(size % 2 == 0, -digit, digit)
+    operator = tokens.gather(0, _operators(parts))
+    times, sign = operator == TIMES, torch.where(operator == PLUS, 1, -1)
+    for i in reversed(range(1, len(parts.inner))):
+        left, right = value[2 * i - 1], value[2 * i]
+        sum_ = torch.addcmul(left, sign[i - 1], right)
+        result = torch.where(times[i - 1], left * right, sum_) % MODULUS
         value.scatter_(0, parts.inner[i : i + 1], result[None])
     return value[0] % MODULUS

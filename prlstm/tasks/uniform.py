@@ -12,10 +12,12 @@ FINEST = 24
 
 
 def pick(numbers: Tensor, choices: Tensor | int) -> Tensor:
-    """One of 0, 1, ..., choices - 1 for every number in [0, 1), all equally likely."""
-    # a product may round up to `choices` itself
-    most = choices - 1
-    return (numbers * choices).long().clamp(max=most)
+    """One of 0, 1, ..., choices - 1 for every number in [0, 1), all equally likely.
+
+    The greatest number below one lies more than half a unit in the last place of `choices` below
+    it when multiplied, so no product rounds up to `choices` itself.
+    """
+    return (numbers * choices).long()
 
 
 def positions(n: int, like: Tensor) -> Tensor:
