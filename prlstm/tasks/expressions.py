@@ -59,29 +59,35 @@ def _split(by_place: Tensor, n: Tensor) -> Parts:
     free = pad(by_place, (0, 0, MARGIN, 0))
     bounds = torch.full((2, 2 * most + 2, rows), longest + 1, device=n.device)
     bounds[:, 0] = torch.stack([torch.full_like(n, MARGIN), n - MARGIN])
-    part = positions(2 * most + 1, n)[:, None].expand(-1, rows)
-    # found parts in the order of their numbers; line 0 takes what is not inner
     inner = torch.full((most + 1, rows), 2 * most + 1, device=n.device)
-    found = torch.zeros_like(n)[None]
-    # of the sides: the low end of both, the high end of both
+    found, ids = torch.zeros_like(n)[None], positions(2 * most + 1, n)[:, None].expand(-1, rows)
+    # of two sides: the low end of both, the high end of both
     shift = torch.stack([1 + 2 * positions(2, n), positions(2, n) - MARGIN])[..., None]
-    sides = slice(0, 1)
-    for i in range(1, most + 1):
-        _note(bounds[:, sides], part[sides], inner, found)
-        low, high = bounds.gather(1, inner[i].expand(2, 1, rows)).unbind(0)
+    # all views at once: on a GPU the time goes into calls
+    pairs = (
+        bounds[:, 1:-1].view(2, most, 2, rows).unbind(1),
+        ids[1:].view(most, 2, rows).unbind(0),
+    )
+    sides, part = bounds[:, :1], ids[:1]
+    for new_sides, new_part, this in zip(*pairs, inner[1:].unbind(0), strict=True):
+        found = _note(sides, part, inner, found)
+        low, high = bounds.gather(1, this.expand(2, 1, rows)).unbind(0)
         operator = low + pick(free.gather(0, low), high - low)
-        sides = slice(2 * i - 1, 2 * i + 1)
         around = torch.cat([low, operator, operator, high]).view(2, 2, rows)
-        torch.add(around, shift, out=bounds[:, sides])
+        sides, part = torch.add(around, shift, out=new_sides), new_part
     return Parts(bounds[0], bounds[1], inner)
 
 
-def _note(bounds: Tensor, part: Tensor, inner: Tensor, found: Tensor) -> None:
-    """Line up those parts that are inner behind the ones that were found before."""
-    new = bounds[1] > bounds[0]
+def _note(sides: Tensor, part: Tensor, inner: Tensor, found: Tensor) -> Tensor:
+    """Line up the sides that are inner behind those found before; how many there are now.
+
+    Line 0 takes the others.
+    """
+    low, high = sides.unbind(0)
+    new = high > low
     count = found + new.cumsum(0)
     inner.scatter_(0, count * new, part)
-    found.copy_(count[-1:])
+    return count[-1:]
 
 
 def _write(by_place: Tensor, parts: Parts, operators: int) -> Tensor:
@@ -113,9 +119,11 @@ def _value(tokens: Tensor, parts: Parts) -> Tensor:
     value = torch.where(size % 2 == 0, -digit, digit)
     operator = tokens.gather(0, _operators(parts))
     times, sign = operator == TIMES, torch.where(operator == PLUS, 1, -1)
-    for i in reversed(range(1, len(parts.inner))):
-        left, right = value[2 * i - 1], value[2 * i]
-        sum_ = torch.addcmul(left, sign[i - 1], right)
-        result = torch.where(times[i - 1], left * right, sum_) % MODULUS
-        value.scatter_(0, parts.inner[i : i + 1], result[None])
+    sides = value[1:-1].view(len(operator), 2, value.shape[1])
+    each = (sides, times, sign, parts.inner[1:, None])
+    every = zip(*(one.unbind(0) for one in each), strict=True)
+    for side, product, signed, this in reversed(list(every)):
+        left, right = side.unbind(0)
+        result = torch.where(product, left * right, torch.addcmul(left, signed, right))
+        value.scatter_(0, this, result[None] % MODULUS)
     return value[0] % MODULUS

@@ -54,7 +54,8 @@ class TestSampler:
             mixed = task.sample_from(numbers, lengths, 41)
             for one in (batch, mixed):
                 made = tasks.tape(task, one.input, one.lengths)
-                logits = made.one_hot()[:, : one.target.shape[1], : task.output_size]
+                assert made.one_hot().shape[2] == made.size
+                logits = torch.zeros(*one.target.shape, task.output_size, device="cuda")
                 tasks.loss(logits, one.target, one.loss_mask)
                 tasks.accuracy(logits, one.target, one.mask)
         finally:
