@@ -12,7 +12,7 @@ help:
 	@echo "make demo       one layer, 10,000 tokens, three ways to feed them; a tree, drawn"
 	@echo "make test       format, lint, types and the fast tests: what must pass"
 	@echo "make test-slow  the long tests       make test-gpu  those that need a CUDA device"
-	@echo "make bench      time and memory      make results   tables of the README from rows"
+	@echo "make bench      time and memory      make results   tables of the documents from rows"
 
 demo: $(READY)
 	@$(BIN)/python examples/demo.py
@@ -37,6 +37,7 @@ test-gpu: $(READY)
 
 bench: $(READY)
 	$(BIN)/python benchmarks/layer.py
+	$(BIN)/python benchmarks/tasks.py
 
 results: $(READY)
 	$(BIN)/python benchmarks/summary.py

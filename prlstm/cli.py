@@ -101,15 +101,17 @@ def show_task(
     except ValueError as unknown:
         raise typer.BadParameter(str(unknown), param_hint="NAME") from None
     batch = task.sample(samples, length, generator=torch.Generator().manual_seed(seed))
-    n = batch.input.shape[1]
     typer.echo(f"{task.paper_name} ({task.name}, {task.level})\n{inspect.getdoc(task)}\n")
     words = [task.show(word) for word in batch.input]
     answers = [task.show_answer(answer) for answer in batch.target]
-    wide = max(len(f"{n} tokens"), *map(len, words))
-    asked = "1 answer" if task.single_output else f"{batch.target.shape[1]} answers"
-    typer.echo(f"{f'{n} tokens':<{wide}}  {asked}")
-    for word, answer in zip(words, answers, strict=True):
+    sizes = _counted(batch.input.shape[1], "token"), _counted(batch.target.shape[1], "answer")
+    wide = max(map(len, (sizes[0], *words)))
+    for word, answer in (sizes, *zip(words, answers, strict=True)):
         typer.echo(f"{word:<{wide}}  {answer}")
     if task.terminator is not None:
         end = task.answer_symbols[task.terminator]
         typer.echo(f"\n{end} ends the answer; every · is a zero, trained on but not scored")
+
+
+def _counted(n: int, thing: str) -> str:
+    return f"{n} {thing}" if n == 1 else f"{n} {thing}s"

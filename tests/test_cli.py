@@ -36,3 +36,42 @@ def test_wrong_length(length: str) -> None:
     result = CliRunner().invoke(app, ["tree", "--", length])
     assert result.exit_code == 2
     assert "length" in result.output.lower()
+
+
+def test_tasks_are_listed() -> None:
+    lines = said("tasks").splitlines()
+    rows = {line.split()[0]: line.split()[1:] for line in lines[1:16]}
+    assert list(rows) == prlstm.tasks.names()
+    assert rows["bucket_sort"] == ["CS", "5", "5", "40", "20.0%", "20.0%", "90.1%"]
+    assert rows["stack_manipulation"] == ["DCF", "5", "3", "41", "33.3%", "49.6%", "49.6%"]
+    assert max(map(len, lines)) <= 80
+
+
+def test_samples_are_shown() -> None:
+    text = said("tasks", "show", "solve_equation", "--length", "12", "--samples", "3")
+    assert text.startswith("Solve Equation (solve_equation, DCF)\nThe digit that x stands for")
+    words = text.splitlines()[-3:]
+    assert all(" = " in word and "x" in word for word in words)
+    assert "12 tokens" in text
+    again = said("tasks", "show", "solve_equation", "--length", "12", "--samples", "3")
+    assert text == again
+    assert text != said("tasks", "show", "solve_equation", "--samples", "3", "--seed", "1")
+
+
+def test_uncounted_answers_are_shown_as_dots() -> None:
+    text = said("tasks", "show", "binary_addition", "--length", "5", "--samples", "1")
+    answer = text.splitlines()[-3].split()[-1]
+    assert len(answer) == 6
+    assert answer.rstrip("·").endswith("$")
+    assert "trained on but not scored" in text
+
+
+@pytest.mark.parametrize("name", prlstm.tasks.names())
+def test_the_shortest_words_are_shown(name: str) -> None:
+    assert "1 token" in said("tasks", "show", name, "--length", "1")
+
+
+def test_wrong_task() -> None:
+    result = CliRunner().invoke(app, ["tasks", "show", "parity"])
+    assert result.exit_code == 2
+    assert "'parity_check'" in result.output
