@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.table import Table
 
 import prlstm
+from prlstm.tasks.task import UNCOUNTED
 from prlstm.tree import Plan, bracketing
 
 app = typer.Typer(
@@ -80,8 +81,9 @@ def list_tasks(context: typer.Context) -> None:
     console = Console()
     console.print(table)
     console.print(
+        "\nlevel: regular, deterministic context-free, context-sensitive"
         "\nin, out: different tokens of a word, different classes of an answer"
-        f"\nanswers: how many a word of {EXAMPLE_LENGTH} tokens has"
+        f"\nanswers: how many classes answer a word of {EXAMPLE_LENGTH} tokens"
         "\nuniform, constant, position: what guessing scores over lengths 41 to 500; any"
         "\n  class, the best one, or the best one for each length and place of an answer",
         highlight=False,
@@ -102,16 +104,12 @@ def show_task(
         raise typer.BadParameter(str(unknown), param_hint="NAME") from None
     batch = task.sample(samples, length, generator=torch.Generator().manual_seed(seed))
     typer.echo(f"{task.paper_name} ({task.name}, {task.level})\n{inspect.getdoc(task)}\n")
+    typer.echo(f"tokens 0, 1, ...: {'  '.join(symbol.strip() for symbol in task.symbols)}\n")
     words = [task.show(word) for word in batch.input]
     answers = [task.show_answer(answer) for answer in batch.target]
-    sizes = _counted(batch.input.shape[1], "token"), _counted(batch.target.shape[1], "answer")
+    sizes = (f"word of {batch.input.shape[1]}", f"answer of {batch.target.shape[1]}")
     wide = max(map(len, (sizes[0], *words)))
     for word, answer in (sizes, *zip(words, answers, strict=True)):
         typer.echo(f"{word:<{wide}}  {answer}")
-    if task.terminator is not None:
-        end = task.answer_symbols[task.terminator]
-        typer.echo(f"\n{end} ends the answer; every · is a zero, trained on but not scored")
-
-
-def _counted(n: int, thing: str) -> str:
-    return f"{n} {thing}" if n == 1 else f"{n} {thing}s"
+    if any(UNCOUNTED in answer for answer in answers):
+        typer.echo(f"\nevery {UNCOUNTED} is a zero, trained on but not scored")

@@ -52,7 +52,8 @@ def test_samples_are_shown() -> None:
     assert text.startswith("Solve Equation (solve_equation, DCF)\nThe digit that x stands for")
     words = text.splitlines()[-3:]
     assert all(" = " in word and "x" in word for word in words)
-    assert "12 tokens" in text
+    assert "word of 12" in text
+    assert "tokens 0, 1, ...: 0  1  2  3  4  +  -  (  )  x  =" in text
     again = said("tasks", "show", "solve_equation", "--length", "12", "--samples", "3")
     assert text == again
     assert text != said("tasks", "show", "solve_equation", "--samples", "3", "--seed", "1")
@@ -68,7 +69,9 @@ def test_uncounted_answers_are_shown_as_dots() -> None:
 
 @pytest.mark.parametrize("name", prlstm.tasks.names())
 def test_the_shortest_words_are_shown(name: str) -> None:
-    assert "1 token" in said("tasks", "show", name, "--length", "1")
+    text = said("tasks", "show", name, "--length", "1")
+    assert "word of 1" in text
+    assert "not scored" not in text
 
 
 def test_wrong_task() -> None:

@@ -19,7 +19,7 @@ ALLOWED: dict[str, set[str]] = {
     "state_shape": {"tree", "cells", "state"},
     "direction": {"tree", "cells", "lengths"},
     "layer": {"tree", "cells", "lengths", "inputs", "state", "state_shape", "direction"},
-    "cli": {"tree", "prlstm"},
+    "cli": {"tree", "tasks", "prlstm"},
     "__init__": {"prlstm", "tree", "cells", "state", "layer"},
     "__main__": {"cli"},
 }

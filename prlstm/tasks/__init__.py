@@ -6,6 +6,7 @@ from prlstm.tasks.registry import get, names, register
 from prlstm.tasks.scores import Counts, accuracy, count, loss
 from prlstm.tasks.tape import Tape, tape, tape_size
 from prlstm.tasks.task import Count, Task
+from prlstm.tasks.verify import verify
 
 __all__ = [
     "Batch",
@@ -23,4 +24,5 @@ __all__ = [
     "register",
     "tape",
     "tape_size",
+    "verify",
 ]

@@ -5,6 +5,8 @@ from dataclasses import dataclass, fields
 import torch
 from torch import Tensor
 
+from prlstm.tasks.check import read_count
+
 
 @dataclass(frozen=True)
 class Batch:
@@ -30,7 +32,7 @@ class Batch:
 
     def split(self, rows: int) -> "list[Batch]":
         """Batches of `rows` rows each: the steps that were drawn in one call."""
-        if rows < 1 or len(self) % rows:
+        if len(self) % read_count("rows", rows):
             raise ValueError(f"rows={rows}: expected a divisor of the {len(self)} rows")
         parts = (getattr(self, field.name).split(rows) for field in fields(self))
         return [Batch(*part) for part in zip(*parts, strict=True)]

@@ -32,7 +32,7 @@ def evaluate(text: str) -> int:
                     del waiting[-2:]
                     waiting.append(alone)
                 case _:
-                    raise ValueError(f"no expression ends with the bracket at {place}")
+                    raise ValueError(f"no expression ends with the bracket at token {place}")
     match waiting:
         case [int(value)]:
             return value % MODULUS

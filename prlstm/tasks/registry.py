@@ -18,6 +18,7 @@ from prlstm.tasks.regular.even_pairs import EvenPairs
 from prlstm.tasks.regular.modular_arithmetic import ModularArithmetic
 from prlstm.tasks.regular.parity_check import ParityCheck
 from prlstm.tasks.task import Task
+from prlstm.tasks.verify import verify
 
 TASKS: dict[str, Task] = {
     "even_pairs": EvenPairs(),
@@ -54,10 +55,14 @@ def get(name: str) -> Task:
 
 
 def register(task: Task) -> Task:
-    """Add a task of your own: from then on its name stands for it everywhere."""
+    """Add a task of your own: from then on its name stands for it.
+
+    Its parts are held against each other first (`verify`).
+    """
     if not isinstance(task, Task):
         raise TypeError(f"task={task!r}: expected an instance of a subclass of prlstm.tasks.Task")
-    if type(TASKS.get(task.name, task)) is not type(task):
+    if type(TASKS.get(getattr(task, "name", ""), task)) is not type(task):
         raise ValueError(f"name={task.name!r}: another task has this name")
+    verify(task)
     TASKS[task.name] = task
     return task

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 
 import torch
 from torch import Tensor
-from torch.nn.functional import one_hot
 
 from prlstm.tasks.check import Lengths, batch_shape, read_count, read_lengths
 from prlstm.tasks.task import Task
@@ -34,7 +33,11 @@ class Tape:
 
     def one_hot(self, dtype: torch.dtype = torch.float32) -> Tensor:
         """The tape as vectors: (B, T, size)."""
-        return one_hot(self.tokens, self.size).to(dtype)
+        return (self.tokens[..., None] == positions(self.size, self.tokens)).to(dtype)
+
+    def read(self, states: Tensor) -> Tensor:
+        """Of a model's states (B, T, H) those at the cells of the answers: (B, O, H)."""
+        return states.gather(1, self.answers[..., None].expand(-1, -1, states.shape[-1]))
 
 
 def tape_size(task: Task, computation: int = 0) -> int:

@@ -1,9 +1,10 @@
 """What a task is: words, their labels by definition, and a sampler for any device."""
 
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from functools import cached_property
-from typing import ClassVar, Literal, TypeVar
+from typing import ClassVar, Literal, TypeVar, get_args
 
 import torch
 from torch import Tensor
@@ -14,6 +15,8 @@ from prlstm.tasks.floors import Floors, measure_floors
 from prlstm.tasks.uniform import positions
 
 Level = Literal["R", "DCF", "CS"]
+# regular, deterministic context-free, context-sensitive
+LEVELS: tuple[Level, ...] = get_args(Level)
 # a number of tokens: of one word, or of every row of a batch
 Count = TypeVar("Count", int, Tensor)
 # stands for an answer that no accuracy counts
@@ -41,7 +44,11 @@ class Task(ABC):
 
     @abstractmethod
     def label(self, word: Sequence[int]) -> list[int]:
-        """The answer to one word, by definition; ValueError for a word not of the language."""
+        """The answer to one word, by definition; ValueError for a word not of the language.
+
+        `word` is a list of tokens, all of the alphabet (`target` checks that). Zeros that fill up
+        an answer may be left out.
+        """
 
     @abstractmethod
     def draw(self, numbers: Tensor, n: Tensor, longest: int) -> tuple[Tensor, Tensor]:
@@ -78,7 +85,7 @@ class Task(ABC):
         return length
 
     def output_length(self, n: Count) -> Count:
-        """How many answers a word of `n` tokens has."""
+        """How many answers a word of `n` tokens has: arithmetic that takes a tensor as well."""
         # one, as an integer or as a tensor
         return n**0
 
@@ -99,7 +106,8 @@ class Task(ABC):
 
         Either `batch_size` words of one `length`, or one word for each of `lengths`: those asked
         for, `batch.lengths` are those of the words. The generator may live on another device than
-        the batch; without one, PyTorch's own is used.
+        the batch; without one, PyTorch's own is used. It fills a tensor of numbers (B, draws), row
+        by row, and `sample_from` does the rest.
         """
         asked: int | Tensor
         if lengths is not None:
@@ -107,6 +115,8 @@ class Task(ABC):
                 raise ValueError("lengths= stands in place of batch_size and length: give one")
             asked = read_lengths(lengths, wait=True)
             rows, longest = len(asked), int(asked.max())
+        elif batch_size is None and length is None:
+            raise TypeError("expected batch_size and length, or lengths")
         else:
             rows = read_count("batch_size", batch_size)
             asked = longest = read_count("length", length)
@@ -123,19 +133,21 @@ class Task(ABC):
         return self.sample_from(numbers, asked, longest)
 
     def sample_from(
-        self, numbers: Tensor, length: int | Tensor, longest: int | None = None
+        self, numbers: Tensor, length: int | Lengths, longest: int | None = None
     ) -> Batch:
         """The batch that uniform numbers (B, draws) in [0, 1) make: a pure function of them.
 
-        `length` is one for all rows, or a tensor (B,) of them; then `longest`, the greatest, is
-        read from the tensor unless it is given. With numbers (and lengths) already on a GPU, and
-        `longest` given, nothing waits for the GPU, and all of it can be captured in a CUDA graph.
+        `length` is one for all rows, or one for each; then `longest`, the greatest, is read from
+        them unless it is given. With numbers (and lengths) already on a GPU, and `longest` given,
+        nothing is checked there and nothing waits for it, so that all of it can be captured in a
+        CUDA graph.
         """
         if not isinstance(numbers, Tensor) or numbers.dtype not in (torch.float32, torch.float64):
             raise TypeError(f"numbers={numbers!r:.80}: expected a tensor of float32 or float64")
-        if isinstance(length, Tensor):
-            longest = int(length.max()) if longest is None else longest
-            n = self.input_length(read_lengths(length, len(numbers), longest))
+        if isinstance(length, (Tensor, Sequence)):
+            lengths = read_lengths(length, len(numbers), longest)
+            longest = int(lengths.max()) if longest is None else longest
+            n = self.input_length(lengths.to(numbers.device))
             longest = self.input_length(longest)
         else:
             longest = self.input_length(read_count("length", length))
@@ -145,9 +157,17 @@ class Task(ABC):
                 f"numbers of shape {tuple(numbers.shape)}: expected (B, {self.draws(longest)}) "
                 f"for words of {longest} tokens"
             )
+        if numbers.device.type == "cpu" and not ((numbers >= 0) & (numbers < 1)).all():
+            raise ValueError("numbers: expected 0 <= number < 1 everywhere")
         # whole numbers have no gradients: without their bookkeeping every call is a quarter cheaper
         with torch.inference_mode():
             tokens, answers = self.draw(numbers, n, longest)
+        expected = (len(n), longest), (len(n), self.output_length(longest))
+        if (tokens.shape, answers.shape) != expected:
+            raise ValueError(
+                f"{self.name}.draw gave words {tuple(tokens.shape)} and answers "
+                f"{tuple(answers.shape)}: expected {expected[0]} and {expected[1]}"
+            )
         inside = positions(longest, tokens) < n[:, None]
         loss_mask = self._answered(n, longest)
         target = answers * loss_mask
@@ -174,6 +194,17 @@ class Task(ABC):
     def show(self, tokens: Tensor | Sequence[int]) -> str:
         """One word as a person reads it."""
         return "".join(self._named(tokens, self.symbols))
+
+    def read(self, text: str) -> list[int]:
+        """The tokens of a word as `show` writes it; spaces are free."""
+        symbols = [symbol.strip() for symbol in self.symbols]
+        # the longest first: +0 before +
+        known = "|".join(re.escape(symbol) for symbol in sorted(symbols, key=len, reverse=True))
+        found = re.findall(rf"({known})|(\S)", text)
+        for symbol, other in found:
+            if not symbol:
+                raise ValueError(f"text={text!r}: {other!r} is none of {' '.join(symbols)}")
+        return [symbols.index(symbol) for symbol, _ in found]
 
     def show_answer(self, target: Tensor | Sequence[int]) -> str:
         """One answer as a person reads it; what no accuracy counts is a dot."""

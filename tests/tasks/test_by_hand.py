@@ -149,7 +149,7 @@ def test_batched_arithmetic_at_its_edges(width: int) -> None:
         ("modular_arithmetic_brackets", [8, 8, 6, 1, 9, 6, 1, 9], "((-1) - 1)"),
         ("solve_equation", [7, 9, 6, 1, 8, 10, 2], "(x - 1) = 2"),
         ("solve_equation", [0, 0], "00"),
-        ("stack_manipulation", [1, 2, 3, 4], "1 pop push0 push1"),
+        ("stack_manipulation", [1, 2, 3, 4], "1 - +0 +1"),
         ("binary_multiplication", [1, 0, 2, 1], "10 * 1"),
         ("missing_duplicate_string", [1, 2, 3], "1?."),
         ("bucket_sort", [4, 0], "40"),
@@ -158,6 +158,7 @@ def test_batched_arithmetic_at_its_edges(width: int) -> None:
 def test_words_are_shown(name: str, word: list[int], shown: str) -> None:
     task = tasks.get(name)
     assert task.show(word) == task.show(torch.tensor(word)) == shown
+    assert task.read(shown) == task.read(shown.replace(" ", "")) == word
 
 
 def test_answers_are_shown() -> None:

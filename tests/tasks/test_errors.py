@@ -30,7 +30,7 @@ def test_unknown_task() -> None:
         ({"batch_size": 4, "length": 2.5}, TypeError, "length=2.5: expected an integer >= 1"),
         ({"batch_size": 4, "length": True}, TypeError, "length=True: expected an integer >= 1"),
         ({"batch_size": 4}, TypeError, "length=None: expected an integer >= 1"),
-        ({}, TypeError, "batch_size=None: expected an integer >= 1"),
+        ({}, TypeError, "expected batch_size and length, or lengths"),
         ({"lengths": [3, 0]}, ValueError, "lengths[1]=0: expected 1 <= length"),
         ({"lengths": []}, TypeError, "lengths=[]: expected integers"),
         ({"lengths": [[3]]}, ValueError, "lengths of shape (1, 1)"),
@@ -57,6 +57,9 @@ def test_sample_from() -> None:
         PARITY.sample_from(torch.rand(2, 4), torch.tensor([1, 2, 4]))
     with raises(ValueError, "lengths[1]=5: expected 1 <= length <= 4"):
         PARITY.sample_from(torch.rand(2, 4), torch.tensor([1, 5]), 4)
+    for number in (1.0, -0.1, float("nan")):
+        with raises(ValueError, "numbers: expected 0 <= number < 1 everywhere"):
+            PARITY.sample_from(torch.full((2, 4), number), 4)
 
 
 @pytest.mark.parametrize(
@@ -105,10 +108,14 @@ TWO_NUMBERS = "expected two numbers in bits with one sign between them"
         ("modular_arithmetic", [8], BETWEEN),
         ("modular_arithmetic_brackets", [1, 5, 2], ONE_EXPRESSION),
         ("modular_arithmetic_brackets", [8, 1, 5, 2], ONE_EXPRESSION),
-        ("modular_arithmetic_brackets", [1, 9], "no expression ends with the bracket at 1"),
-        ("modular_arithmetic_brackets", [8, 9], "no expression ends with the bracket at 1"),
-        ("modular_arithmetic_brackets", [9], "no expression ends with the bracket at 0"),
-        ("modular_arithmetic_brackets", [8, 8, 3, 9, 9], "no expression ends with the bracket at"),
+        ("modular_arithmetic_brackets", [1, 9], "no expression ends with the bracket at token 1"),
+        ("modular_arithmetic_brackets", [8, 9], "no expression ends with the bracket at token 1"),
+        ("modular_arithmetic_brackets", [9], "no expression ends with the bracket at token 0"),
+        (
+            "modular_arithmetic_brackets",
+            [8, 8, 3, 9, 9],
+            "no expression ends with the bracket at token 4",
+        ),
         ("modular_arithmetic_brackets", [6, 8, 3, 9], ONE_EXPRESSION),
         ("modular_arithmetic_brackets", [6, 6, 3], ONE_EXPRESSION),
         ("modular_arithmetic_brackets", [1, 2], ONE_EXPRESSION),
@@ -165,6 +172,16 @@ def test_show() -> None:
         PARITY.show(torch.tensor([[0, 1]]))
     with raises(ValueError, "tokens[0, 1]=5: expected 0 <= token < 2"):
         PARITY.show([0, 5])
+
+
+def test_read() -> None:
+    with raises(ValueError, "text='0120': '2' is none of 0 1"):
+        PARITY.read("0120")
+
+
+def test_split() -> None:
+    with raises(TypeError, "rows=[1, 2]: expected an integer >= 1"):
+        PARITY.sample(3, 4).split([1, 2])  # type: ignore[arg-type]
 
 
 def test_tape() -> None:

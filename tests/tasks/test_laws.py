@@ -106,6 +106,8 @@ class TestMixedLengths:
                 assert made.tokens[row, :cells].equal(alone.tokens[0])
                 assert made.tokens[row, cells:].eq(made.size - 1).all()
                 assert made.answers[row, :answers].equal(alone.answers[0])
+                states = torch.randn(len(words), made.tokens.shape[1], 3)
+                assert made.read(states)[row, :answers].equal(states[row, cells - answers : cells])
                 assert alone.answers[0].tolist() == list(range(cells - answers, cells))
 
     def test_lengths_of_any_kind(self, name: str) -> None:
@@ -113,6 +115,9 @@ class TestMixedLengths:
         want = task.sample(lengths=[3, 40, 9], generator=seeded(5))
         for lengths in (torch.tensor([3, 40, 9]), torch.tensor([3, 40, 9], dtype=torch.int32)):
             assert same(want, task.sample(lengths=lengths, generator=seeded(5)))
+        numbers = uniform_numbers(task, 3, 40, seed=5)
+        assert same(want, task.sample_from(numbers, [3, 40, 9]))
+        assert same(want, task.sample_from(numbers, (3, 40, 9), 40))
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -157,6 +162,13 @@ class TestPureSampler:
         before = numbers.clone()
         task.sample_from(numbers, 30)
         assert numbers.equal(before)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_what_is_shown_can_be_read(name: str) -> None:
+    task = tasks.get(name)
+    for word in task.sample(8, 23, generator=seeded(0)).input:
+        assert task.read(task.show(word)) == word.tolist()
 
 
 def test_batches_move_and_split() -> None:

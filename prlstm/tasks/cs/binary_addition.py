@@ -22,8 +22,9 @@ from prlstm.tasks.task import Count, Task
 class BinaryAddition(Task):
     """The sum of two numbers in bits, lowest bit first.
 
-    A word is a number, the sign 2, a number. The answer has no zeros at its high end, and the
-    terminator 2 follows it. Words of one or two tokens are one number, and so is their answer.
+    A word is a number, the sign, a number, each with zeros at its high end or not, but never zero.
+    The answer has no zeros at its high end, and ends with $. Words of one or two tokens are one
+    number, which may be zero but never all ones, and so is their answer.
     """
 
     name, paper_name, level = "binary_addition", "Binary Addition", "CS"

@@ -22,8 +22,8 @@ from prlstm.tasks.task import Count, Task
 class BinaryMultiplication(Task):
     """The product of two numbers in bits, lowest bit first.
 
-    Words are those of Binary Addition, but the answer is as long as the word. One token is
-    answered by the terminator 2, two tokens by 0 and the terminator, whatever they are.
+    Words are those of Binary Addition, but the answer is only as long as the word. One token is
+    answered by $, two tokens by 0 and $, whatever they are.
     """
 
     name, paper_name, level = "binary_multiplication", "Binary Multiplication", "CS"

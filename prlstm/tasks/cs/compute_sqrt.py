@@ -23,7 +23,8 @@ from prlstm.tasks.uniform import nonzero_bits
 class ComputeSqrt(Task):
     """The whole part of the square root of a number in bits, highest bit first.
 
-    The answer has half as many bits as the word (rounded up), zeros at its high end included.
+    The answer has half as many bits as the word (rounded up), zeros at its high end included. The
+    number is never zero: the word of length 1 is always 1.
     """
 
     name, paper_name, level = "compute_sqrt", "Compute Sqrt", "CS"

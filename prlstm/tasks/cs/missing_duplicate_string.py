@@ -23,8 +23,8 @@ HOLE, FILLER = 2, 3
 class MissingDuplicateString(Task):
     """The bit that is missing in a word of bits that is written twice.
 
-    Token 2 stands for the missing bit; token 3 fills up an odd length, at the end. The word of
-    length 1 is always 1, and so is its answer.
+    ? stands for the missing bit; a dot fills up an odd length, at the end. The word of length 1 is
+    always 1, and so is its answer.
     """
 
     name, paper_name, level = "missing_duplicate_string", "Missing Duplicate", "CS"

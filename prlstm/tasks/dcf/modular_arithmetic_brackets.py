@@ -24,8 +24,9 @@ from prlstm.tasks.task import Task
 class ModularArithmeticBrackets(Task):
     """The value of an expression with brackets, modulo 5.
 
-    Every sum, difference and product stands in brackets of its own; a minus may be a sign. Token
-    10 is reserved and never drawn.
+    An expression is d, -d, (d) or (-d) with a digit d, for one to four tokens; from five tokens on
+    it is two expressions with an operator between them, all in brackets. The token _ is reserved
+    and never drawn.
     """
 
     name, paper_name, level = "modular_arithmetic_brackets", "Modular Arithmetic", "DCF"

@@ -26,8 +26,9 @@ UNKNOWN, EQUALS = 9, 10
 class SolveEquation(Task):
     """The digit that x stands for in an equation modulo 5.
 
-    A word is a bracketed expression of sums and differences in which one digit is x, then `=`,
-    then the value. Words of one or two tokens are zeros, and so is their answer.
+    A word is an expression as in Modular Arithmetic, but of sums and differences only, in which
+    one digit is x, then =, then the value. Words of one or two tokens are zeros, and so is their
+    answer.
     """
 
     name, paper_name, level = "solve_equation", "Solve Equation", "DCF"

@@ -4,7 +4,7 @@
 >>> task = tasks.get("stack_manipulation")
 >>> word = [1, 0, 2, 2, 4]
 >>> task.show(word), task.label(word), task.show_answer(task.label(word))
-('1 0 pop pop push1', [1, 2, 0, 0, 0, 0], '1$····')
+('1 0 - - +1', [1, 2, 0, 0, 0, 0], '1$····')
 >>> task.label([0, 2, 2])  # empty
 [2, 0, 0, 0]
 """
@@ -25,12 +25,12 @@ END = 2
 class StackManipulation(Task):
     """What is on a stack after some actions, from top to bottom.
 
-    A word is the content of a stack, bottom first (tokens 0 and 1), then actions: 2 pops, 3 pushes
-    0, 4 pushes 1. Popping an empty stack does nothing. The terminator 2 follows the answer.
+    A word is the content of a stack, bottom first, then actions: - pops, +0 and +1 push. Popping
+    an empty stack does nothing. There is content of one token at least. The answer ends with $.
     """
 
     name, paper_name, level = "stack_manipulation", "Stack Manipulation", "DCF"
-    symbols, answer_symbols = ("0", "1", "pop", "push0", "push1"), "01$"
+    symbols, answer_symbols = ("0", "1", "-", "+0", "+1"), "01$"
     terminator = END
     floors = Floors(uniform=1 / 3, constant=0.496, position=0.496)
 

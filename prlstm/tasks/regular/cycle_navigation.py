@@ -5,7 +5,7 @@
 >>> task.label([0])  # one step back
 [4]
 >>> task.show([0, 1, 0, 2]), task.label([0, 1, 0, 2])
-('-0-+', [4])
+('-.-+', [4])
 """
 
 from collections.abc import Sequence
@@ -22,11 +22,11 @@ PLACES = 5
 class CycleNavigation(Task):
     """Where a walk on a circle of five places ends that begins at place 0.
 
-    Tokens 0, 1, 2 are a step back, no step, a step forward. The class is the place.
+    A step back is written -, no step is a dot, a step forward +. The class is the place.
     """
 
     name, paper_name, level = "cycle_navigation", "Cycle Navigation", "R"
-    symbols, answer_symbols = "-0+", "01234"
+    symbols, answer_symbols = "-.+", "01234"
     floors = Floors(uniform=0.2, constant=0.2, position=0.2)
 
     def label(self, word: Sequence[int]) -> list[int]:

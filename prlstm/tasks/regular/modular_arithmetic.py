@@ -27,7 +27,7 @@ class ModularArithmetic(Task):
     """The value of an expression without brackets, modulo 5.
 
     A word is digit, operator, digit, ..., digit: its length is odd, and an even one that is asked
-    for is rounded down. Multiplication goes first. Token 8 is reserved and never drawn.
+    for is rounded down. Multiplication goes first. The token _ is reserved and never drawn.
     """
 
     name, paper_name, level = "modular_arithmetic", "Modular Arithmetic (Simple)", "R"
