@@ -4,15 +4,15 @@ from prlstm.tasks.batch import Batch
 from prlstm.tasks.floors import Floors, measure_floors
 from prlstm.tasks.registry import get, names, register
 from prlstm.tasks.scores import Counts, accuracy, count, loss
-from prlstm.tasks.tape import Tape, tape, tape_size
-from prlstm.tasks.task import Count, Task
+from prlstm.tasks.tapes import Tape, tape, tape_size
+from prlstm.tasks.task import Size, Task
 from prlstm.tasks.verify import verify
 
 __all__ = [
     "Batch",
-    "Count",
     "Counts",
     "Floors",
+    "Size",
     "Tape",
     "Task",
     "accuracy",

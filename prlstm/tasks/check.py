@@ -27,14 +27,16 @@ def read_lengths(
 
     Lengths on another device than the CPU are not looked at, unless it may be waited for.
     """
-    read = _integers("lengths", lengths)
+    read = read_integers("lengths", lengths)
     if wait:
         read = read.cpu()
     if read.dim() != 1 or len(read) == 0 or rows not in (None, len(read)):
         expected = "one length for each row" if rows is None else f"{rows} of them"
         raise ValueError(f"lengths of shape {tuple(read.shape)}: expected {expected}")
     if read.device.type == "cpu":
-        wrong = (read < 1) | (read > (read.max() if longest is None else longest))
+        wrong = read < 1
+        if longest is not None:
+            wrong |= read > longest
         if wrong.any():
             row = int(wrong.nonzero()[0])
             most = "" if longest is None else f" <= {longest}"
@@ -60,13 +62,14 @@ def batch_shape(tokens: Tensor) -> tuple[int, int]:
     """Rows and columns of a tensor of words."""
     if not isinstance(tokens, Tensor):
         raise TypeError(f"tokens={tokens!r:.80}: expected a tensor of integers (B, L)")
-    _integers("tokens", tokens)
+    read_integers("tokens", tokens)
     if tokens.dim() != 2 or 0 in tokens.shape:
         raise ValueError(f"tokens of shape {tuple(tokens.shape)}: expected (B, L), both >= 1")
     return tokens.shape[0], tokens.shape[1]
 
 
-def _integers(name: str, given: Any) -> Tensor:
+def read_integers(name: str, given: Any) -> Tensor:
+    """A tensor of int64, of whatever holds integers."""
     try:
         read = torch.as_tensor(given)
     except (TypeError, ValueError, RuntimeError):

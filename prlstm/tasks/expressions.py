@@ -14,11 +14,9 @@ import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
-from prlstm.tasks.grammar import MODULUS
+from prlstm.tasks.grammar import MINUS, MODULUS, PLUS, TIMES
 from prlstm.tasks.uniform import pick, positions
 
-# ids of the operators, in this order; the brackets follow the last one in use
-PLUS, MINUS, TIMES = 5, 6, 7
 # before its operator an inner part has an opening bracket and a digit at least; so behind it
 MARGIN = 2
 
@@ -43,7 +41,8 @@ def draw_expressions(
     """Expressions (B, longest) of `n` (B,) tokens, and their values (B,).
 
     The number at a token's place decides it: which digit, which operator, and at the opening
-    bracket of an inner part where its operator stands. The first `operators` of + - * are in use.
+    bracket of an inner part where its operator stands. The first `operators` of + - * are in use,
+    and the ids of the brackets follow theirs.
     """
     by_place = numbers[:, :longest].T
     parts = _split(by_place, n)
@@ -57,25 +56,26 @@ def _split(by_place: Tensor, n: Tensor) -> Parts:
     most = (longest - 1) // 4
     # the number of an inner part is in line `low`
     free = pad(by_place, (0, 0, MARGIN, 0))
-    bounds = torch.full((2, 2 * most + 2, rows), longest + 1, device=n.device)
-    bounds[:, 0] = torch.stack([torch.full_like(n, MARGIN), n - MARGIN])
+    bounds = torch.full((2 * most + 2, 2, rows), longest + 1, device=n.device)
+    bounds[0] = torch.stack([torch.full_like(n, MARGIN), n - MARGIN])
     inner = torch.full((most + 1, rows), 2 * most + 1, device=n.device)
     found, ids = torch.zeros_like(n)[None], positions(2 * most + 1, n)[:, None].expand(-1, rows)
-    # of two sides: the low end of both, the high end of both
-    shift = torch.stack([1 + 2 * positions(2, n), positions(2, n) - MARGIN])[..., None]
+    # of two sides: low and high of the left one, low and high of the right one
+    shift = torch.stack([1 + 2 * positions(2, n), positions(2, n) - MARGIN], 1)[..., None]
     # all views at once: on a GPU the time goes into calls
     pairs = (
-        bounds[:, 1:-1].view(2, most, 2, rows).unbind(1),
+        bounds[1:-1].view(most, 2, 2, rows).unbind(0),
         ids[1:].view(most, 2, rows).unbind(0),
     )
-    sides, part = bounds[:, :1], ids[:1]
+    sides, part = bounds[:1], ids[:1]
     for new_sides, new_part, this in zip(*pairs, inner[1:].unbind(0), strict=True):
         found = _note(sides, part, inner, found)
-        low, high = bounds.gather(1, this.expand(2, 1, rows)).unbind(0)
+        low, high = bounds.gather(0, this.expand(1, 2, rows)).unbind(1)
         operator = low + pick(free.gather(0, low), high - low)
         around = torch.cat([low, operator, operator, high]).view(2, 2, rows)
         sides, part = torch.add(around, shift, out=new_sides), new_part
-    return Parts(bounds[0], bounds[1], inner)
+    low, high = bounds.unbind(1)
+    return Parts(low, high, inner)
 
 
 def _note(sides: Tensor, part: Tensor, inner: Tensor, found: Tensor) -> Tensor:
@@ -83,7 +83,7 @@ def _note(sides: Tensor, part: Tensor, inner: Tensor, found: Tensor) -> Tensor:
 
     Line 0 takes the others.
     """
-    low, high = sides.unbind(0)
+    low, high = sides.unbind(1)
     new = high > low
     count = found + new.cumsum(0)
     inner.scatter_(0, count * new, part)

@@ -4,6 +4,8 @@ An expression is `d`, `-d`, `(d)`, `(-d)` or `(left op right)` with a digit d an
 """
 
 MODULUS = 5
+# ids of the operators, behind those of the digits
+PLUS, MINUS, TIMES = 5, 6, 7
 
 
 def evaluate(text: str) -> int:

@@ -21,21 +21,24 @@ from prlstm.tasks.task import Task
 from prlstm.tasks.verify import verify
 
 TASKS: dict[str, Task] = {
-    "even_pairs": EvenPairs(),
-    "modular_arithmetic": ModularArithmetic(),
-    "parity_check": ParityCheck(),
-    "cycle_navigation": CycleNavigation(),
-    "stack_manipulation": StackManipulation(),
-    "reverse_string": ReverseString(),
-    "modular_arithmetic_brackets": ModularArithmeticBrackets(),
-    "solve_equation": SolveEquation(),
-    "duplicate_string": DuplicateString(),
-    "missing_duplicate_string": MissingDuplicateString(),
-    "odds_first": OddsFirst(),
-    "binary_addition": BinaryAddition(),
-    "binary_multiplication": BinaryMultiplication(),
-    "compute_sqrt": ComputeSqrt(),
-    "bucket_sort": BucketSort(),
+    task.name: task
+    for task in (
+        EvenPairs(),
+        ModularArithmetic(),
+        ParityCheck(),
+        CycleNavigation(),
+        StackManipulation(),
+        ReverseString(),
+        ModularArithmeticBrackets(),
+        SolveEquation(),
+        DuplicateString(),
+        MissingDuplicateString(),
+        OddsFirst(),
+        BinaryAddition(),
+        BinaryMultiplication(),
+        ComputeSqrt(),
+        BucketSort(),
+    )
 }
 
 
@@ -46,7 +49,7 @@ def names() -> list[str]:
 
 def get(name: str) -> Task:
     """The task of a name."""
-    if name not in TASKS:
+    if not isinstance(name, str) or name not in TASKS:
         close = difflib.get_close_matches(str(name), TASKS, 1, 0)
         raise ValueError(
             f"name={name!r}: no such task, did you mean {close[0]!r}? There are: {', '.join(TASKS)}"
@@ -61,7 +64,9 @@ def register(task: Task) -> Task:
     """
     if not isinstance(task, Task):
         raise TypeError(f"task={task!r}: expected an instance of a subclass of prlstm.tasks.Task")
-    if type(TASKS.get(getattr(task, "name", ""), task)) is not type(task):
+    other = TASKS.get(getattr(task, "name", ""), task)
+    # the same class defined once more, as in a notebook, is the same task
+    if type(other).__qualname__ != type(task).__qualname__:
         raise ValueError(f"name={task.name!r}: another task has this name")
     verify(task)
     TASKS[task.name] = task

@@ -7,7 +7,6 @@ from typing import NamedTuple
 
 import torch
 from torch import Tensor
-from torch.nn.functional import cross_entropy
 
 
 class Counts(NamedTuple):
@@ -29,11 +28,10 @@ def loss(logits: Tensor, target: Tensor, loss_mask: Tensor | None = None) -> Ten
     """
     _check(logits, target, loss_mask)
     exact = logits.to(torch.promote_types(logits.dtype, torch.float32))
-    each = cross_entropy(exact.flatten(0, 1), target.flatten(), reduction="none")
+    each = -torch.log_softmax(exact, -1).gather(-1, target[..., None])[..., 0]
     if loss_mask is None:
         return each.mean()
-    kept = loss_mask.flatten()
-    return torch.where(kept, each, 0).sum() / kept.sum()
+    return torch.where(loss_mask, each, 0).sum() / loss_mask.sum()
 
 
 def count(logits: Tensor, target: Tensor, mask: Tensor) -> Counts:
@@ -53,6 +51,8 @@ def accuracy(logits: Tensor, target: Tensor, mask: Tensor) -> Tensor:
 
 
 def _check(logits: Tensor, target: Tensor, mask: Tensor | None) -> None:
+    if target.dtype != torch.int64:
+        raise TypeError(f"target of type {target.dtype}: expected torch.int64")
     if logits.dim() != 3 or logits.shape[:2] != target.shape:
         raise ValueError(
             f"logits of shape {tuple(logits.shape)} for target of shape {tuple(target.shape)}: "

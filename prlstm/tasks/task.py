@@ -10,7 +10,14 @@ import torch
 from torch import Tensor
 
 from prlstm.tasks.batch import Batch
-from prlstm.tasks.check import Lengths, read_count, read_lengths, read_words
+from prlstm.tasks.check import (
+    Lengths,
+    batch_shape,
+    read_count,
+    read_integers,
+    read_lengths,
+    read_words,
+)
 from prlstm.tasks.floors import Floors, measure_floors
 from prlstm.tasks.uniform import positions
 
@@ -18,7 +25,7 @@ Level = Literal["R", "DCF", "CS"]
 # regular, deterministic context-free, context-sensitive
 LEVELS: tuple[Level, ...] = get_args(Level)
 # a number of tokens: of one word, or of every row of a batch
-Count = TypeVar("Count", int, Tensor)
+Size = TypeVar("Size", int, Tensor)
 # stands for an answer that no accuracy counts
 UNCOUNTED = "·"
 
@@ -80,11 +87,11 @@ class Task(ABC):
         """What guessing reaches over lengths 41 to 500."""
         return measure_floors(self)
 
-    def input_length(self, length: Count) -> Count:
+    def input_length(self, length: Size) -> Size:
         """How many tokens a word has when `length` is asked for."""
         return length
 
-    def output_length(self, n: Count) -> Count:
+    def output_length(self, n: Size) -> Size:
         """How many answers a word of `n` tokens has: arithmetic that takes a tensor as well."""
         # one, as an integer or as a tensor
         return n**0
@@ -120,17 +127,17 @@ class Task(ABC):
         else:
             rows = read_count("batch_size", batch_size)
             asked = longest = read_count("length", length)
-        if generator is not None:
+        if isinstance(generator, torch.Generator):
             source = generator.device
+        elif generator is not None:
+            raise TypeError(f"generator={generator!r}: expected a torch.Generator")
         else:
             source = torch.get_default_device() if device is None else torch.device(device)
         wide = self.draws(self.input_length(longest))
-        numbers = torch.rand(rows, wide, generator=generator, device=source)
+        numbers = torch.rand(rows, wide, generator=generator, device=source, dtype=torch.float32)
         if device is not None:
             numbers = numbers.to(device)
-        if isinstance(asked, Tensor):
-            asked = asked.to(numbers.device)
-        return self.sample_from(numbers, asked, longest)
+        return self.sample_from(numbers, asked, longest if isinstance(asked, Tensor) else None)
 
     def sample_from(
         self, numbers: Tensor, length: int | Lengths, longest: int | None = None
@@ -144,15 +151,23 @@ class Task(ABC):
         """
         if not isinstance(numbers, Tensor) or numbers.dtype not in (torch.float32, torch.float64):
             raise TypeError(f"numbers={numbers!r:.80}: expected a tensor of float32 or float64")
+        if numbers.dim() != 2 or len(numbers) == 0:
+            raise ValueError(
+                f"numbers of shape {tuple(numbers.shape)}: expected (B, draws), B >= 1"
+            )
         if isinstance(length, (Tensor, Sequence)):
+            if longest is not None:
+                longest = read_count("longest", longest)
             lengths = read_lengths(length, len(numbers), longest)
             longest = int(lengths.max()) if longest is None else longest
             n = self.input_length(lengths.to(numbers.device))
             longest = self.input_length(longest)
+        elif longest is not None:
+            raise ValueError(f"longest={longest}: expected none where all rows have one length")
         else:
             longest = self.input_length(read_count("length", length))
             n = torch.full(numbers.shape[:1], longest, device=numbers.device)
-        if numbers.dim() != 2 or numbers.shape[1] != self.draws(longest):
+        if numbers.shape[1] != self.draws(longest):
             raise ValueError(
                 f"numbers of shape {tuple(numbers.shape)}: expected (B, {self.draws(longest)}) "
                 f"for words of {longest} tokens"
@@ -184,6 +199,7 @@ class Task(ABC):
 
     def mask(self, target: Tensor, lengths: Lengths | None = None) -> Tensor:
         """Which answers (B, O) the accuracy counts; `lengths` are those of the words, if mixed."""
+        batch_shape(target)
         mask = self._counted(target)
         if lengths is not None:
             n = read_lengths(lengths, len(target)).to(target.device)
@@ -233,7 +249,7 @@ class Task(ABC):
 
     @staticmethod
     def _named(ids: Tensor | Sequence[int], symbols: Sequence[str]) -> list[str]:
-        tokens = torch.as_tensor(ids)
+        tokens = read_integers("tokens", ids)
         if tokens.dim() != 1:
             raise ValueError(f"tokens of shape {tuple(tokens.shape)}: expected one word (L,)")
         (word,) = read_words(tokens[None], None, len(symbols))

@@ -1,7 +1,7 @@
 """Choices made from uniform numbers: exact, and equal on every device.
 
 Only comparisons, products and roundings that IEEE arithmetic fixes are used, never a logarithm or
-a power, so that a number gives the same choice on a CPU and on a GPU.
+a power of floats, so that a number gives the same choice on a CPU and on a GPU.
 """
 
 import torch

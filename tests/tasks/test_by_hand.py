@@ -1,5 +1,7 @@
 """Answers worked out by hand, at the edges of every task."""
 
+from math import isqrt
+
 import pytest
 import torch
 
@@ -109,14 +111,19 @@ def test_answers(name: str) -> None:
         assert target.tolist() == [[int(digit) for digit in answer]], word
 
 
-@pytest.mark.parametrize("root", [1, 2, 1023, 2**26 - 1, 2**26, 2**31 + 12345, 3**155, 2**249 - 1])
-@pytest.mark.parametrize("off", [-1, 0, 1])
-def test_squares_and_their_neighbours(root: int, off: int) -> None:
+# among them those whose rest just fills its limbs
+ROOTS = [1, 2, 1023, 2**26 - 1, 2**26, 2**31 + 12345, 2**55 - 1, 2**83 - 1, isqrt(2**109 - 1),
+         isqrt(2**165 - 1), 3**155, 2**249 - 1]  # fmt: skip
+
+
+@pytest.mark.parametrize("root", ROOTS)
+@pytest.mark.parametrize("off", [-1, 0, 1, "most"])
+def test_squares_and_their_neighbours(root: int, off: int | str) -> None:
     """The batched root too, which samples use."""
-    value = root * root + off
+    value = root * root + (2 * root if off == "most" else int(off))
     bits = [int(bit) for bit in f"{value:b}"]
     width = len(bits)
-    want = [int(bit) for bit in f"{root - (off < 0):0{(width + 1) // 2}b}"]
+    want = [int(bit) for bit in f"{root - (off == -1):0{(width + 1) // 2}b}"]
     assert tasks.get("compute_sqrt").label(bits) == want
     # beside a row of another length
     rows = torch.zeros(2, width + 9, dtype=torch.long)

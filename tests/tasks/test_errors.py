@@ -19,6 +19,8 @@ def test_unknown_task() -> None:
         tasks.get("parity_chek")
     with raises(ValueError, "There are: even_pairs, modular_arithmetic, parity_check"):
         tasks.get("?")
+    with raises(ValueError, "name=['a']: no such task"):
+        tasks.get(["a"])  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
@@ -37,6 +39,11 @@ def test_unknown_task() -> None:
         ({"lengths": [1.5]}, TypeError, "lengths=[1.5]: expected integers"),
         ({"lengths": ["a"]}, TypeError, "lengths=['a']: expected integers"),
         ({"lengths": [3], "length": 3}, ValueError, "lengths= stands in place of"),
+        (
+            {"batch_size": 1, "length": 3, "generator": 3},
+            TypeError,
+            "generator=3: expected a torch",
+        ),
     ],
 )
 def test_sample(arguments: dict[str, object], kind: type[Exception], message: str) -> None:
@@ -47,8 +54,15 @@ def test_sample(arguments: dict[str, object], kind: type[Exception], message: st
 def test_sample_from() -> None:
     with raises(ValueError, "numbers of shape (2, 5): expected (B, 4) for words of 4 tokens"):
         PARITY.sample_from(torch.rand(2, 5), 4)
-    with raises(ValueError, "numbers of shape (4,): expected (B, 4)"):
-        PARITY.sample_from(torch.rand(4), 4)
+    for shape in ((4,), (), (0, 4)):
+        with raises(ValueError, f"numbers of shape {shape}: expected (B, draws), B >= 1"):
+            PARITY.sample_from(torch.rand(shape), 4)
+    with raises(ValueError, "longest=9: expected none where all rows have one length"):
+        PARITY.sample_from(torch.rand(2, 4), 4, 9)
+    with raises(TypeError, "longest='4': expected an integer >= 1"):
+        PARITY.sample_from(torch.rand(2, 4), torch.tensor([1, 4]), "4")  # type: ignore[arg-type]
+    with raises(ValueError, "lengths of shape (0,): expected 2 of them"):
+        PARITY.sample_from(torch.rand(2, 4), torch.tensor([], dtype=torch.long))
     with raises(TypeError, "expected a tensor of float32 or float64"):
         PARITY.sample_from(torch.zeros(2, 4, dtype=torch.long), 4)
     with raises(TypeError, "expected a tensor of float32 or float64"):
@@ -173,6 +187,21 @@ def test_show() -> None:
     with raises(ValueError, "tokens[0, 1]=5: expected 0 <= token < 2"):
         PARITY.show([0, 5])
 
+    with raises(TypeError, "tokens='01': expected integers"):
+        PARITY.show("01")  # type: ignore[arg-type]
+    with raises(TypeError, "tokens=None: expected integers"):
+        PARITY.show(None)  # type: ignore[arg-type]
+
+
+def test_mask() -> None:
+    with raises(ValueError, "tokens of shape (2,): expected (B, L), both >= 1"):
+        PARITY.mask(torch.tensor([0, 1]))
+
+
+def test_floors() -> None:
+    with raises(ValueError, "samples=100: expected a multiple of 64"):
+        tasks.measure_floors(PARITY, samples=100)
+
 
 def test_read() -> None:
     with raises(ValueError, "text='0120': '2' is none of 0 1"):
@@ -188,6 +217,8 @@ def test_tape() -> None:
     words = torch.tensor([[0, 1]])
     with raises(ValueError, "computation=-1: expected an integer >= 0"):
         tasks.tape(PARITY, words, computation=-1)
+    with raises(ValueError, "computation=-1: expected an integer >= 0"):
+        tasks.tape_size(PARITY, -1)
     with raises(TypeError, "computation=0.5: expected an integer >= 0"):
         tasks.tape(PARITY, words, computation=0.5)  # type: ignore[arg-type]
     with raises(ValueError, "tokens of shape (2,): expected (B, L), both >= 1"):

@@ -6,8 +6,9 @@ from torch import Tensor
 
 from prlstm import tasks
 from prlstm.tasks import Batch, Task
+from prlstm.tasks.uniform import nonzero_bits
 
-NAMES = tasks.names()
+NAMES, PARITY = tasks.names(), tasks.get("parity_check")
 LENGTHS = [*range(1, 65), 500]
 
 
@@ -32,6 +33,11 @@ class TestEveryLength:
             batch = task.sample(16, length, generator=seeded(length))
             assert batch.target.equal(task.target(batch.input)), length
             assert batch.mask.equal(task.mask(batch.target)), length
+
+    def test_answers_at_all_other_lengths(self, name: str) -> None:
+        task = tasks.get(name)
+        batch = task.sample(lengths=range(65, 500), generator=seeded(0))
+        assert batch.target.equal(task.target(batch.input, batch.lengths))
 
     def test_shapes_and_ranges(self, name: str) -> None:
         task = tasks.get(name)
@@ -177,6 +183,27 @@ def test_batches_move_and_split() -> None:
     assert batch.to("meta").target.device.type == "meta"
     with pytest.raises(ValueError, match="rows=4: expected a divisor of the 6 rows"):
         batch.split(4)
+
+
+def test_the_default_type_changes_nothing() -> None:
+    want = PARITY.sample(4, 10, generator=seeded(0))
+    for dtype in (torch.float64, torch.bfloat16):
+        torch.set_default_dtype(dtype)
+        try:
+            assert same(PARITY.sample(4, 10, generator=seeded(0)), want)
+        finally:
+            torch.set_default_dtype(torch.float32)
+
+
+def test_the_generator_may_live_elsewhere() -> None:
+    assert PARITY.sample(4, 10, generator=seeded(0), device="meta").input.device.type == "meta"
+
+
+def test_wide_numbers_are_free_in_every_bit() -> None:
+    """Only the last bits know that zero is excluded; the first ones are ones in one half."""
+    numbers = torch.full((1, 40), 0.5 + 2.0**-20)
+    assert not nonzero_bits(numbers, torch.tensor([40]))[0, :20].any()
+    assert nonzero_bits(numbers - 2.0**-19, torch.tensor([40]))[0].all()
 
 
 def test_no_seed_is_touched_when_a_generator_is_given() -> None:

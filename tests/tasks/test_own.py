@@ -22,7 +22,7 @@ class Doubled(tasks.Task):
     name, paper_name, level = "doubled", "Doubled", "R"
     symbols, answer_symbols, terminator = "01", "01$", 2
 
-    def output_length(self, n: tasks.Count) -> tasks.Count:
+    def output_length(self, n: tasks.Size) -> tasks.Size:
         return 2 * n + 1
 
     def label(self, word: Sequence[int]) -> list[int]:

@@ -76,6 +76,16 @@ def test_loss_of_stacked_seeds() -> None:
     assert each.tolist() == [float(tasks.loss(one, TARGET)) for one in stacked]
 
 
+def test_wrong_types_are_named() -> None:
+    with pytest.raises(TypeError, match=r"target of type torch.int32: expected torch.int64"):
+        tasks.loss(LOGITS, TARGET.int())
+    with pytest.raises(TypeError, match=r"target of type torch.float32: expected torch.int64"):
+        tasks.count(LOGITS, TARGET.float(), TARGET > 0)
+    # no class is left out
+    with pytest.raises(RuntimeError):
+        tasks.loss(LOGITS, torch.full_like(TARGET, -100))
+
+
 def test_wrong_shapes_are_named() -> None:
     with pytest.raises(ValueError, match=r"logits of shape \(2, 2, 3\) for target of shape \(2,\)"):
         tasks.loss(LOGITS, torch.tensor([0, 1]))

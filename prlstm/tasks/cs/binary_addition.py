@@ -16,7 +16,7 @@ from torch.nn.functional import pad
 
 from prlstm.tasks import binary
 from prlstm.tasks.floors import Floors
-from prlstm.tasks.task import Count, Task
+from prlstm.tasks.task import Size, Task
 
 
 class BinaryAddition(Task):
@@ -32,7 +32,7 @@ class BinaryAddition(Task):
     terminator = binary.END
     floors = Floors(uniform=1 / 3, constant=0.5, position=0.5)
 
-    def output_length(self, n: Count) -> Count:
+    def output_length(self, n: Size) -> Size:
         """The sum and its terminator."""
         return n + 1
 

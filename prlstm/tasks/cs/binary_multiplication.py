@@ -16,7 +16,7 @@ from torch import Tensor
 
 from prlstm.tasks import binary
 from prlstm.tasks.floors import Floors
-from prlstm.tasks.task import Count, Task
+from prlstm.tasks.task import Size, Task
 
 
 class BinaryMultiplication(Task):
@@ -31,7 +31,7 @@ class BinaryMultiplication(Task):
     terminator = binary.END
     floors = Floors(uniform=1 / 3, constant=0.498, position=0.503)
 
-    def output_length(self, n: Count) -> Count:
+    def output_length(self, n: Size) -> Size:
         """The product and its terminator."""
         return n
 

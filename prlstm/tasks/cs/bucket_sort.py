@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from prlstm.tasks.floors import Floors
-from prlstm.tasks.task import Count, Task
+from prlstm.tasks.task import Size, Task
 from prlstm.tasks.uniform import pick, positions
 
 BUCKETS = 5
@@ -30,7 +30,7 @@ class BucketSort(Task):
     symbols, answer_symbols = "01234", "01234"
     floors = Floors(uniform=0.2, constant=0.2, position=0.901)
 
-    def output_length(self, n: Count) -> Count:
+    def output_length(self, n: Size) -> Size:
         """As long as the word."""
         return n
 

@@ -16,7 +16,7 @@ from torch import Tensor
 from prlstm.tasks.binary import number
 from prlstm.tasks.floors import Floors
 from prlstm.tasks.root import square_root
-from prlstm.tasks.task import Count, Task
+from prlstm.tasks.task import Size, Task
 from prlstm.tasks.uniform import nonzero_bits
 
 
@@ -31,7 +31,7 @@ class ComputeSqrt(Task):
     symbols, answer_symbols = "01", "01"
     floors = Floors(uniform=0.5, constant=0.502, position=0.504)
 
-    def output_length(self, n: Count) -> Count:
+    def output_length(self, n: Size) -> Size:
         """Half as long as the word, rounded up."""
         return (n + 1) // 2
 

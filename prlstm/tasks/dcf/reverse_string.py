@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from torch import Tensor
 
 from prlstm.tasks.floors import Floors
-from prlstm.tasks.task import Count, Task
+from prlstm.tasks.task import Size, Task
 from prlstm.tasks.uniform import pick, positions
 
 
@@ -21,7 +21,7 @@ class ReverseString(Task):
     symbols, answer_symbols = "01", "01"
     floors = Floors(uniform=0.5, constant=0.5, position=0.5)
 
-    def output_length(self, n: Count) -> Count:
+    def output_length(self, n: Size) -> Size:
         """As long as the word."""
         return n
 

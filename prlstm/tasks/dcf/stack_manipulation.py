@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from prlstm.tasks.floors import Floors
-from prlstm.tasks.task import Count, Task
+from prlstm.tasks.task import Size, Task
 from prlstm.tasks.uniform import pick, positions
 
 POP, PUSH = 2, 3
@@ -34,7 +34,7 @@ class StackManipulation(Task):
     terminator = END
     floors = Floors(uniform=1 / 3, constant=0.496, position=0.496)
 
-    def output_length(self, n: Count) -> Count:
+    def output_length(self, n: Size) -> Size:
         """The whole stack and its terminator."""
         return n + 1
 

@@ -28,7 +28,7 @@ class EvenPairs(Task):
     floors = Floors(uniform=0.5, constant=0.5, position=0.5)
 
     def label(self, word: Sequence[int]) -> list[int]:
-        """Count the neighbours that differ."""
+        """Size the neighbours that differ."""
         return [sum(left != right for left, right in pairwise(word)) % 2]
 
     def draw(self, numbers: Tensor, n: Tensor, longest: int) -> tuple[Tensor, Tensor]:

@@ -16,11 +16,9 @@ import torch
 from torch import Tensor
 
 from prlstm.tasks.floors import Floors
-from prlstm.tasks.task import Count, Task
+from prlstm.tasks.grammar import MINUS, MODULUS, PLUS, TIMES
+from prlstm.tasks.task import Size, Task
 from prlstm.tasks.uniform import pick, positions
-
-MODULUS = 5
-PLUS, MINUS, TIMES = 5, 6, 7
 
 
 class ModularArithmetic(Task):
@@ -34,7 +32,7 @@ class ModularArithmetic(Task):
     symbols, answer_symbols = (*"01234", " + ", " - ", " * ", "_"), "01234"
     floors = Floors(uniform=0.2, constant=0.2, position=0.2)
 
-    def input_length(self, length: Count) -> Count:
+    def input_length(self, length: Size) -> Size:
         """The next odd number below, if it is even."""
         return length - 1 + length % 2
 

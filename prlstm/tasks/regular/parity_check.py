@@ -25,7 +25,7 @@ class ParityCheck(Task):
     floors = Floors(uniform=0.5, constant=0.5, position=0.5)
 
     def label(self, word: Sequence[int]) -> list[int]:
-        """Count the ones."""
+        """Size the ones."""
         return [list(word).count(1) % 2]
 
     def draw(self, numbers: Tensor, n: Tensor, longest: int) -> tuple[Tensor, Tensor]:
