@@ -125,6 +125,7 @@ def test_squares_and_their_neighbours(root: int, off: int | str) -> None:
     width = len(bits)
     want = [int(bit) for bit in f"{root - (off == -1):0{(width + 1) // 2}b}"]
     assert tasks.get("compute_sqrt").label(bits) == want
+    assert square_root(torch.tensor([bits]), torch.tensor([width])).tolist() == [want]
     # beside a row of another length
     rows = torch.zeros(2, width + 9, dtype=torch.long)
     rows[0, :width] = torch.tensor(bits)
