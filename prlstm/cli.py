@@ -63,6 +63,34 @@ def tree(length: Annotated[int, typer.Argument(min=1, help="Number of tokens.")]
         typer.echo(f"\nstate after token {length} = {bracketing(length)}")
 
 
+@app.command("models")
+def list_models(
+    task: Annotated[str, typer.Option(help="For which task the parameters are counted.")] = (
+        "parity_check"
+    ),
+) -> None:
+    """List the models: what they are, their parameters, how long and how much they compute."""
+    chosen = _task(task, "--task")
+    table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0), header_style="bold")
+    for name in ("model", "what it is"):
+        table.add_column(name, no_wrap=True)
+    for name in ("parameters", "depth", "work"):
+        table.add_column(name, justify="right", no_wrap=True)
+    for name, made in prlstm.models.MODELS.items():
+        with torch.device("meta"):
+            model = prlstm.models.build(name, chosen)
+        parameters = sum(weight.numel() for weight in model.parameters())
+        table.add_row(name, made.about, f"{parameters:,}", made.depth, made.work)
+    console = Console()
+    console.print(table)
+    console.print(
+        f"\nparameters: with the defaults, for {chosen.name}"
+        "\ndepth: how many steps wait for each other, on a tape of T cells with O answers"
+        "\nwork: how many there are (steps, merges, slots of memory, pairs of cells)",
+        highlight=False,
+    )
+
+
 @tasks_app.callback(invoke_without_command=True)
 def list_tasks(context: typer.Context) -> None:
     """List the tasks: their level, sizes, and what guessing scores."""
@@ -98,10 +126,7 @@ def show_task(
     seed: Annotated[int, typer.Option(help="Of the random numbers.")] = 0,
 ) -> None:
     """Show random words of a task and their answers."""
-    try:
-        task = prlstm.tasks.get(name)
-    except ValueError as unknown:
-        raise typer.BadParameter(str(unknown), param_hint="NAME") from None
+    task = _task(name, "NAME")
     batch = task.sample(samples, length, generator=torch.Generator().manual_seed(seed))
     typer.echo(f"{task.paper_name} ({task.name}, {task.level})\n{inspect.getdoc(task)}\n")
     typer.echo(f"tokens 0, 1, ...: {'  '.join(symbol.strip() for symbol in task.symbols)}\n")
@@ -113,3 +138,10 @@ def show_task(
         typer.echo(f"{word:<{wide}}  {answer}")
     if any(UNCOUNTED in answer for answer in answers):
         typer.echo(f"\nevery {UNCOUNTED} is a zero, trained on but not scored")
+
+
+def _task(name: str, given_as: str) -> prlstm.tasks.Task:
+    try:
+        return prlstm.tasks.get(name)
+    except ValueError as unknown:
+        raise typer.BadParameter(str(unknown), param_hint=given_as) from None

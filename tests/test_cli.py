@@ -78,3 +78,14 @@ def test_wrong_task() -> None:
     result = CliRunner().invoke(app, ["tasks", "show", "parity"])
     assert result.exit_code == 2
     assert "'parity_check'" in result.output
+
+
+def test_models_are_listed() -> None:
+    lines = said("models").splitlines()
+    rows = {line.split()[0]: line.split() for line in lines[1:11]}
+    assert list(rows) == prlstm.models.names()
+    assert "923,394" in rows["pr_lstm"]
+    assert rows["lstm"][-3:] == ["266,754", "T", "T"]
+    assert max(map(len, lines)) <= 80
+    assert "926,469" in said("models", "--task", "bucket_sort")
+    assert CliRunner().invoke(app, ["models", "--task", "bucket"]).exit_code == 2

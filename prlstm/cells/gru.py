@@ -18,7 +18,8 @@ class GRUBlock(nn.Module):
     z, r = sigmoid(left W + right V)      a = tanh(left W + (r * right) V)
     h = (1 - z) * right + z * a
 
-    so what is passed on unchanged is the *right* state. Rows of both weights: z, r, a.
+    so what is passed on unchanged is the *right* state. Rows of both weights: z, r, a. The left
+    one may have another size.
     """
 
     def __init__(
@@ -27,14 +28,18 @@ class GRUBlock(nn.Module):
         bias: bool = True,
         device: torch.device | str | None = None,
         dtype: torch.dtype | None = None,
+        *,
+        input_size: int | None = None,
     ) -> None:
         super().__init__()
-        shape = (3 * hidden_size, hidden_size)
-        self.weight_left = nn.Parameter(torch.empty(shape, device=device, dtype=dtype))
-        self.weight_right = nn.Parameter(torch.empty(shape, device=device, dtype=dtype))
-        self.bias = (
-            nn.Parameter(torch.empty(3 * hidden_size, device=device, dtype=dtype)) if bias else None
-        )
+
+        def empty(*shape: int) -> nn.Parameter:
+            return nn.Parameter(torch.empty(shape, device=device, dtype=dtype))
+
+        gates = 3 * hidden_size
+        self.weight_left = empty(gates, hidden_size if input_size is None else input_size)
+        self.weight_right = empty(gates, hidden_size)
+        self.bias = empty(gates) if bias else None
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
@@ -45,9 +50,16 @@ class GRUBlock(nn.Module):
             nn.init.zeros_(self.bias)
 
     def forward(self, left: Tensor, right: Tensor) -> tuple[Tensor]:
-        """Shapes: all (..., H)."""
-        hidden_size = self.weight_left.shape[1]
-        from_left = wide(F.linear(left, self.weight_left, self.bias))
+        """Shapes: all (..., H), or `left` (..., input_size)."""
+        return (self.update(self.from_left(left), right),)
+
+    def from_left(self, left: Tensor) -> Tensor:
+        """What comes from the left: (..., 3H)."""
+        return wide(F.linear(left, self.weight_left, self.bias))
+
+    def update(self, from_left: Tensor, right: Tensor) -> Tensor:
+        """The right state, updated."""
+        hidden_size = self.weight_right.shape[1]
         to_gates = self.weight_right[: 2 * hidden_size]
         to_update = self.weight_right[2 * hidden_size :]
         gates = from_left[..., : 2 * hidden_size] + wide(F.linear(right, to_gates))
@@ -55,13 +67,13 @@ class GRUBlock(nn.Module):
         # under autocast the product takes half-precision operands again
         reset = (r * right).to(self.weight_right.dtype)
         a = torch.tanh(from_left[..., 2 * hidden_size :] + wide(F.linear(reset, to_update)))
-        return (((1 - z) * right + z * a).to(self.weight_right.dtype),)
+        return ((1 - z) * right + z * a).to(self.weight_right.dtype)
 
     def extra_repr(self) -> str:
         """What `repr` says inside the brackets."""
-        hidden_size = self.weight_left.shape[1]
+        hidden_size = self.weight_right.shape[1]
         bias = "" if self.bias is not None else ", bias=False"
-        return f"{hidden_size} + {hidden_size} -> {hidden_size} x (z, r, a){bias}"
+        return f"{self.weight_left.shape[1]} + {hidden_size} -> {hidden_size} x (z, r, a){bias}"
 
 
 class GRUCell(nn.Module):

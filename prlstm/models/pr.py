@@ -1,0 +1,43 @@
+"""The PR family: leaves, the tree, and a read-out of the prefixes that answer."""
+
+from dataclasses import dataclass
+
+from torch import Tensor, nn
+
+from prlstm.layer import PRLSTM
+from prlstm.models.options import TapeOptions, option
+from prlstm.models.reading import Reading, ReluReadout
+
+
+@dataclass(frozen=True, kw_only=True)
+class PROptions(TapeOptions):
+    """PR-LSTM and PR-RNN."""
+
+    hidden_size: int = option(
+        256, "Features of a state; 137 has as many weights as an LSTM of 256."
+    )
+    refine: int = option(1, "Refinements of a state after each merge.", least=0)
+
+
+@dataclass(frozen=True, kw_only=True)
+class PRGRUOptions(TapeOptions):
+    """PR-GRU, which has no refinement."""
+
+    hidden_size: int = option(256, "Features of a state.")
+
+
+class PRNetwork(nn.Module):
+    """The states after every cell that is read, for the merges that these need."""
+
+    def __init__(
+        self, input_size: int, output_size: int, hidden_size: int, cell: str, refine: int
+    ) -> None:
+        super().__init__()
+        self.layer = PRLSTM(input_size, hidden_size, batch_first=True, cell=cell, refine=refine)
+        self.readout = ReluReadout(hidden_size, output_size)
+
+    def forward(self, x: Tensor, reading: Reading, target: Tensor | None = None) -> Tensor:
+        """Shapes: `x` (B, T, D), logits (B, O, C)."""
+        h, _ = self.layer(x, output=(reading.start, reading.stop))
+        logits: Tensor = self.readout(reading.take(h))
+        return logits

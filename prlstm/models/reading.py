@@ -1,0 +1,56 @@
+"""Where on the tape a network answers, and the map from states to logits."""
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+
+from prlstm.cells.initial import reset_linear
+
+
+@dataclass(frozen=True)
+class Reading:
+    """The cells start <= cell < stop are read; of them `answers` (B, O), or all.
+
+    `lengths` (B,) counts the cells of every row where they differ. The other two are numbers for
+    all rows, or one for each (B,): the tokens of a word, and the answers to it.
+    """
+
+    start: int
+    stop: int
+    input_lengths: int | Tensor
+    answer_counts: int | Tensor
+    answers: Tensor | None = None
+    lengths: Tensor | None = None
+
+    def take(self, states: Tensor) -> Tensor:
+        """Of the states (B, stop - start, H) those that answer: (B, O, H)."""
+        if self.answers is None:
+            return states
+        index = (self.answers - self.start)[..., None].expand(-1, -1, states.shape[-1])
+        return states.gather(1, index)
+
+    def of_whole(self, states: Tensor) -> Tensor:
+        """Of the states (B, T, H) of the whole tape those that answer."""
+        return self.take(states[:, self.start : self.stop])
+
+
+class Linear(nn.Linear):
+    """An affine map whose weights are drawn as the reference draws them."""
+
+    def reset_parameters(self) -> None:
+        """Draw the weights anew."""
+        reset_linear(self.weight, self.bias)
+
+
+class ReluReadout(nn.Module):
+    """logits = Linear(relu(h)): of every state only the positive half is seen."""
+
+    def __init__(self, hidden_size: int, output_size: int) -> None:
+        super().__init__()
+        self.linear = Linear(hidden_size, output_size)
+
+    def forward(self, h: Tensor) -> Tensor:
+        """Shapes: `h` (..., H), logits (..., C)."""
+        logits: Tensor = self.linear(torch.relu(h))
+        return logits
