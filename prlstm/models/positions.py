@@ -4,8 +4,6 @@ Shapes: features (B, T, E), queries and keys (B, heads, T, size), what is added 
 attention (heads, T, T) or (B, heads, T, T).
 """
 
-import math
-
 import torch
 from torch import Tensor, nn
 
@@ -42,12 +40,16 @@ def rotated(x: Tensor) -> Tensor:
     return torch.stack([even * cos - odd * sin, odd * cos + even * sin], -1).flatten(-2)
 
 
-def slopes(heads: int) -> list[float]:
-    """How fast the attention of each head falls with the distance."""
-    power = 2 ** int(math.log2(heads))
-    found = [2 ** (-8 * (head + 1) / power) for head in range(power)]
+def slopes(heads: int, like: Tensor) -> Tensor:
+    """How fast the attention of each head falls with the distance: powers of two, evenly.
+
+    Where the heads are no power of two themselves, every other one of twice as many fills up.
+    """
+    power = 1 << heads.bit_length() - 1
+    head = torch.arange(1, power + 1, dtype=like.dtype, device=like.device)
+    found = 2 ** (-8 * head / power)
     if power < heads:
-        found += slopes(2 * power)[::2][: heads - power]
+        found = torch.cat([found, slopes(2 * power, like)[::2][: heads - power]])
     return found
 
 
@@ -56,8 +58,7 @@ def distance_penalty(heads: int, like: Tensor) -> Tensor:
     place = torch.arange(like.shape[-2], device=like.device)
     ahead = place[:, None] - place
     distance = -ahead.abs() + 0.5 * (ahead > 0)
-    slope = torch.tensor(slopes(heads), dtype=like.dtype, device=like.device)
-    return slope[:, None, None] * distance.to(like.dtype)
+    return slopes(heads, like)[:, None, None] * distance.to(like.dtype)
 
 
 class RelativePositions(nn.Module):

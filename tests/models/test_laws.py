@@ -9,6 +9,7 @@ from torch import Tensor
 import prlstm
 from prlstm import models, tasks
 from prlstm.models import Model
+from prlstm.models.positions import slopes
 from prlstm.tree import Plan
 from tests.compare import TOLERANCE, assert_rel
 
@@ -273,3 +274,11 @@ def test_dropout_at_evaluation_only_where_asked() -> None:
         assert model(words).equal(model(words)) is not asked
         model.train()
         assert not model(words).equal(model(words))
+
+
+def test_slopes_of_heads() -> None:
+    like = torch.zeros((), dtype=torch.float64)
+    assert slopes(8, like).tolist() == [2.0**-k for k in range(1, 9)]
+    assert slopes(1, like).tolist() == [2.0**-8]
+    want = [2.0**-2, 2.0**-4, 2.0**-6, 2.0**-8, 2.0**-1, 2.0**-3]
+    assert slopes(6, like).tolist() == pytest.approx(want, rel=1e-15)
