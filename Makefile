@@ -38,6 +38,7 @@ test-gpu: $(READY)
 bench: $(READY)
 	$(BIN)/python benchmarks/layer.py
 	$(BIN)/python benchmarks/tasks.py
+	$(BIN)/python benchmarks/models.py
 
 results: $(READY)
 	$(BIN)/python benchmarks/summary.py

@@ -1,12 +1,15 @@
 """The tables of the documents, made from the committed rows: `make results`."""
 
+import dataclasses
 import json
 import re
 from pathlib import Path
 
+import torch
 from measure import Row
 
-from prlstm import tasks
+from prlstm import models, tasks
+from prlstm.models.options import TapeOptions
 
 ROOT = Path(__file__).parent.parent
 RESULTS = ROOT / "benchmarks" / "results"
@@ -50,9 +53,9 @@ def cell(row: Row | None) -> str:
     return f"{ms} ms, {row['peak_bytes'] / 2**20:,.0f} MB"
 
 
-def table(header: list[str], lines: list[list[str]]) -> str:
-    """A table in Markdown: the first column to the left, the others to the right."""
-    rule = ["---", *["--:"] * (len(header) - 1)]
+def table(header: list[str], lines: list[list[str]], text: tuple[int, ...] = (0,)) -> str:
+    """A table in Markdown: columns of text to the left, the others to the right."""
+    rule = ["---" if column in text else "--:" for column in range(len(header))]
     return "\n".join("| " + " | ".join(line) + " |" for line in [header, rule, *lines]) + "\n"
 
 
@@ -89,7 +92,7 @@ def task_table(rows: list[Row]) -> str:
         sizes = (task.input_size, task.output_size, task.output_length(40))
         guesses = [f"{100 * floor:.1f} %" for floor in floors]
         lines.append([f"`{task.name}`", task.paper_name, task.level, *map(str, sizes), *guesses])
-    return table(header, lines)
+    return table(header, lines, text=(0, 1, 2))
 
 
 def sampler_tables(rows: list[Row]) -> str:
@@ -111,11 +114,52 @@ def sampler_tables(rows: list[Row]) -> str:
     return "\n".join(parts)
 
 
+def model_table(rows: list[Row]) -> str:
+    """The models themselves."""
+    lines = []
+    for name, kind in models.MODELS.items():
+        with torch.device("meta"):
+            count = sum(
+                weight.numel() for weight in models.build(name, "parity_check").parameters()
+            )
+        # those of the tape are the same for all
+        tape = {field.name for field in dataclasses.fields(TapeOptions)}
+        own = [field for field in dataclasses.fields(kind.options) if field.name not in tape]
+        options = ", ".join(f"`{field.name}={field.default!r}`" for field in own)
+        lines.append([f"`{name}`", kind.about, f"{count:,}", kind.depth, kind.work, options])
+    header = ["model", "what it is", "parameters (`parity_check`)", "depth", "work"]
+    return table([*header, "hyper-parameters"], lines, text=(0, 1, 5))
+
+
+def model_speed_tables(rows: list[Row]) -> str:
+    """Time and memory of the models: one table for each device."""
+    parts = []
+    for group in newest(rows, ("device", "threads", "task", "batch")):
+        known = group[-1]
+        found = {(r["model"], r["what"], r["length"], r["seeds"]): r for r in group}
+        columns = list(dict.fromkeys((r["length"], r["seeds"], r["what"]) for r in group))
+        header = [
+            f"{what}, length {length}" + (f", {seeds} seeds" if seeds > 1 else "")
+            for length, seeds, what in columns
+        ]
+        lines = [
+            [f"`{name}`", *(cell(found.get((name, w, n, seeds))) for n, seeds, w in columns)]
+            for name in models.names()
+        ]
+        parts.append(
+            f"{machine(known)}, PyTorch {known['torch']}, commit {known['commit']}:\n\n"
+            + table(["model", *header], lines)
+        )
+    return "\n".join(parts)
+
+
 # which part of which document is made of which rows
 MADE = [
     (ROOT / "README.md", "speed", "layer", layer_tables),
     (ROOT / "docs" / "tasks.md", "tasks", "tasks", task_table),
     (ROOT / "docs" / "tasks.md", "speed", "tasks", sampler_tables),
+    (ROOT / "docs" / "models.md", "models", "models", model_table),
+    (ROOT / "docs" / "models.md", "speed", "models", model_speed_tables),
 ]
 
 

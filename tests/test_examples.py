@@ -57,21 +57,25 @@ def test_parity_is_learned() -> None:
     assert runpy.run_path(str(ROOT / "examples" / "parity.py"))["main"]() >= 0.99
 
 
+def headings(path: Path) -> set[str]:
+    """As links name them."""
+    return {
+        re.sub(r"[^\w\- ]", "", heading).strip().lower().replace(" ", "-")
+        for heading in re.findall(r"^#+ (.+)$", path.read_text(), re.MULTILINE)
+    }
+
+
 @pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.name)
 def test_links_lead_somewhere(path: Path) -> None:
-    text = path.read_text()
-    headings = {
-        re.sub(r"[^\w\- ]", "", heading).strip().lower().replace(" ", "-")
-        for heading in re.findall(r"^#+ (.+)$", text, re.MULTILINE)
-    }
-    for target in re.findall(r"\]\(([^)]+)\)", text):
-        if target.startswith("#"):
-            assert target[1:] in headings, target
-        elif "://" not in target:
-            assert (path.parent / target).exists(), target
+    for target in re.findall(r"\]\(([^)]+)\)", path.read_text()):
+        if "://" not in target:
+            name, _, heading = target.partition("#")
+            other = path.parent / name if name else path
+            assert other.exists(), target
+            assert not heading or heading in headings(other), target
 
 
-@pytest.mark.parametrize("name", ["README.md", "docs/tasks.md"])
+@pytest.mark.parametrize("name", ["README.md", "docs/models.md", "docs/tasks.md"])
 def test_tables_are_those_of_the_rows(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
     summary = runpy.run_path(str(ROOT / "benchmarks" / "summary.py"))
@@ -92,6 +96,18 @@ def test_the_benchmark_of_the_tasks_writes_rows(tmp_path: Path) -> None:
     for row in read:
         assert row["samples_per_s"] == pytest.approx(1e3 * row["batch"] / row["ms"], abs=1)
         assert {"device", "torch", "commit"} <= set(row)
+
+
+def test_the_benchmark_of_the_models_writes_rows(tmp_path: Path) -> None:
+    rows = tmp_path / "rows.jsonl"
+    command = [sys.executable, str(ROOT / "benchmarks" / "models.py"), "--device", "cpu"]
+    options = ["--models", "rnn", "--lengths", "4", "--seeds", "1,2", "--batch", "2"]
+    done = subprocess.run([*command, *options, "--out", str(rows)], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    read = [json.loads(line) for line in rows.read_text().splitlines()]
+    measured = [(row["what"], row["seeds"]) for row in read]
+    assert measured == [("forward", 1), ("train", 1), ("forward", 2), ("train", 2)]
+    assert all(row["ms"] > 0 and {"device", "commit", "peak_bytes"} <= set(row) for row in read)
 
 
 def test_the_benchmark_writes_rows(tmp_path: Path) -> None:

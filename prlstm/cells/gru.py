@@ -62,11 +62,11 @@ class GRUBlock(nn.Module):
         hidden_size = self.weight_right.shape[1]
         to_gates = self.weight_right[: 2 * hidden_size]
         to_update = self.weight_right[2 * hidden_size :]
-        gates = from_left[..., : 2 * hidden_size] + wide(F.linear(right, to_gates))
+        gates = from_left[..., : 2 * hidden_size] + wide(_product(right, to_gates))
         z, r = torch.sigmoid(gates).chunk(2, -1)
         # under autocast the product takes half-precision operands again
         reset = (r * right).to(self.weight_right.dtype)
-        a = torch.tanh(from_left[..., 2 * hidden_size :] + wide(F.linear(reset, to_update)))
+        a = torch.tanh(from_left[..., 2 * hidden_size :] + wide(_product(reset, to_update)))
         return ((1 - z) * right + z * a).to(self.weight_right.dtype)
 
     def extra_repr(self) -> str:
@@ -74,6 +74,14 @@ class GRUBlock(nn.Module):
         hidden_size = self.weight_right.shape[1]
         bias = "" if self.bias is not None else ", bias=False"
         return f"{self.weight_left.shape[1]} + {hidden_size} -> {hidden_size} x (z, r, a){bias}"
+
+
+def _product(x: Tensor, weight: Tensor) -> Tensor:
+    """`x` (..., H) times a weight, as one product of rows.
+
+    Many weights at once (vmap) would else be copied for every row of a batch.
+    """
+    return F.linear(x.flatten(0, -2), weight).view(*x.shape[:-1], -1)
 
 
 class GRUCell(nn.Module):

@@ -13,10 +13,15 @@ LONGEST_WAVE = 10_000.0
 SIGMA = 0.02
 
 
+def _frequencies(size: int, like: Tensor) -> Tensor:
+    """One for every two features, falling."""
+    step = torch.arange(size // 2, dtype=like.dtype, device=like.device)
+    return LONGEST_WAVE ** (-2 / size * step)
+
+
 def sin_cos(position: Tensor, size: int) -> Tensor:
     """All sines, then all cosines, of whole numbers (...) at falling frequencies: (..., size)."""
-    wave = torch.arange(size // 2, device=position.device) * (-2 / size)
-    angle = position[..., None] * LONGEST_WAVE**wave
+    angle = position[..., None] * _frequencies(size, position)
     return torch.cat([angle.sin(), angle.cos()], -1)
 
 
@@ -32,10 +37,8 @@ def count_down(x: Tensor, total: int | Tensor) -> Tensor:
 
 def rotated(x: Tensor) -> Tensor:
     """Neighbouring pairs of features, turned by an angle that grows with the position."""
-    size = x.shape[-1]
-    wave = LONGEST_WAVE ** (torch.arange(size // 2, device=x.device) * (-2 / size))
-    angle = torch.arange(x.shape[-2], device=x.device)[:, None] * wave
-    cos, sin = angle.cos().to(x.dtype), angle.sin().to(x.dtype)
+    angle = torch.arange(x.shape[-2], device=x.device)[:, None] * _frequencies(x.shape[-1], x)
+    cos, sin = angle.cos(), angle.sin()
     even, odd = x[..., ::2], x[..., 1::2]
     return torch.stack([even * cos - odd * sin, odd * cos + even * sin], -1).flatten(-2)
 
