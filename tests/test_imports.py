@@ -19,7 +19,7 @@ ALLOWED: dict[str, set[str]] = {
     "state_shape": {"tree", "cells", "state"},
     "direction": {"tree", "cells", "lengths"},
     "layer": {"tree", "cells", "lengths", "inputs", "state", "state_shape", "direction"},
-    "models": {"prlstm", "tasks", "cells", "layer"},
+    "models": {"prlstm", "tasks", "tree", "cells", "layer"},
     "cli": {"tree", "tasks", "prlstm"},
     "__init__": {"prlstm", "tree", "cells", "state", "layer", "models"},
     "__main__": {"cli"},

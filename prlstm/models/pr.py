@@ -1,12 +1,15 @@
 """The PR family: leaves, the tree, and a read-out of the prefixes that answer."""
 
 from dataclasses import dataclass
+from typing import cast
 
 from torch import Tensor, nn
 
+from prlstm.cells import Cell
 from prlstm.layer import PRLSTM
 from prlstm.models.options import TapeOptions, option
 from prlstm.models.reading import Reading, ReluReadout
+from prlstm.tree import tree_reduce_rows
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,6 +41,11 @@ class PRNetwork(nn.Module):
 
     def forward(self, x: Tensor, reading: Reading, target: Tensor | None = None) -> Tensor:
         """Shapes: `x` (B, T, D), logits (B, O, C)."""
-        h, _ = self.layer(x, output=(reading.start, reading.stop))
-        logits: Tensor = self.readout(reading.take(h))
+        if reading.answers is not None and reading.answers.shape[1] == 1:
+            # one state of each row, at its own end: no other prefix is needed
+            cell = cast(Cell, self.layer.layers[0])
+            h = tree_reduce_rows(cell.merge, cell.leaf(x), reading.answers[:, 0] + 1)[0][:, None]
+        else:
+            h = reading.take(self.layer(x, output=(reading.start, reading.stop))[0])
+        logits: Tensor = self.readout(h)
         return logits

@@ -4,6 +4,7 @@ from prlstm.tree.carry import Carry
 from prlstm.tree.naive import tree_scan_naive
 from prlstm.tree.node import MergeFunction, Node
 from prlstm.tree.plan import Plan, bracketing
+from prlstm.tree.rows import tree_reduce_rows
 from prlstm.tree.scan import Sweep, sweep, tree_extend, tree_reduce, tree_scan
 
 __all__ = [
@@ -16,6 +17,7 @@ __all__ = [
     "sweep",
     "tree_extend",
     "tree_reduce",
+    "tree_reduce_rows",
     "tree_scan",
     "tree_scan_naive",
 ]

@@ -7,8 +7,9 @@ import torch
 from torch import Tensor
 
 from prlstm.tree.carry import Carry
-from prlstm.tree.node import Node
-from prlstm.tree.scan import Sweep
+from prlstm.tree.node import MergeFunction, Node
+from prlstm.tree.plan import Plan
+from prlstm.tree.scan import EMPTY, Sweep, up_sweep
 
 
 class Pending(NamedTuple):
@@ -32,6 +33,40 @@ def levels_in_use(counts: int | Sequence[int]) -> list[bool]:
     for count in [counts] if isinstance(counts, int) else counts:
         used |= count
     return [bool(used >> level & 1) for level in range(used.bit_length())]
+
+
+def tree_reduce_rows(merge: MergeFunction, leaves: Node, lengths: Tensor) -> Node:
+    """Every row's prefix P(lengths[row]) alone, without the tree's dimension.
+
+    Fewer than T merges for the blocks of all rows, and for every level at most one more that
+    folds the blocks of each row. Nothing is read back: `lengths` (B,) may be on any device.
+
+    >>> merge = lambda left, right: (left[0] - right[0],)
+    >>> tree_reduce_rows(merge, (torch.tensor([[1, 2, 3], [1, 2, 3]]),), torch.tensor([3, 2]))
+    (tensor([-4, -1]),)
+    """
+    blocks = up_sweep(merge, leaves, 1, Plan(leaves[0].shape[1]).levels, EMPTY)
+    state: Node | None = None
+    for level in reversed(range(len(blocks))):
+        count = lengths >> level
+        block = _pick(blocks[level], count - 1)
+        if state is None:
+            state = block
+        else:
+            # a row of an even count has no block here, and waits
+            state = _chosen(count % 2 == 1, merge(state, block), state)
+            # one whose biggest block this is, begins here
+            state = _chosen(count == 1, block, state)
+    assert state is not None
+    return state
+
+
+def _chosen(rows: Tensor, node: Node, other: Node) -> Node:
+    """For some rows one node, for the others the other."""
+    return tuple(
+        torch.where(rows.view(-1, *[1] * (a.dim() - 1)), a, b)
+        for a, b in zip(node, other, strict=True)
+    )
 
 
 def prefix_at(done: Sweep, ends: Tensor) -> Node:

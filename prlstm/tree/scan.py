@@ -116,14 +116,15 @@ def sweep(
     """Go up and down the tree once, for the prefixes `start + 1 ..` of the new leaves."""
     plan = Plan(size(leaves, dim), start, earlier.count)
     levels = plan.levels
-    blocks = _up(merge, leaves, dim, levels, earlier)
+    blocks = up_sweep(merge, leaves, dim, levels, earlier)
     prefixes = _down(merge, blocks, dim, levels, earlier)
     return Sweep(plan, dim, blocks, prefixes, earlier)
 
 
-def _up(
+def up_sweep(
     merge: MergeFunction, leaves: Node, dim: int, levels: tuple[Level, ...], earlier: Carry
 ) -> tuple[Node, ...]:
+    """The blocks of every level."""
     blocks, nodes = [], leaves
     for level, above in pairwise(levels):
         if level.before % 2:

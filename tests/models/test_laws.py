@@ -254,6 +254,21 @@ def test_only_what_is_read_is_computed(name: str, length: int, merges: int) -> N
     assert done == merges
 
 
+def test_mixed_rows_of_one_answer_need_no_other_prefix() -> None:
+    model = models.build("pr_lstm", "parity_check", hidden_size=4)
+    done = 0
+
+    def count(module: object, inputs: tuple[Tensor, ...], output: object) -> None:
+        nonlocal done
+        done += inputs[0].shape[:-1].numel()
+
+    model.network.layer.layers[0].compose.register_forward_hook(count)
+    batch = model.task.sample(lengths=[40, 3, 17])
+    model(batch.input, batch.lengths)
+    # the blocks of 41 cells, and a fold at each of their levels but the highest
+    assert done == 3 * (20 + 10 + 5 + 2 + 1 + 5)
+
+
 def test_seeds_and_global_numbers() -> None:
     state = torch.get_rng_state()
     first, again = (models.build("lstm", "parity_check", seed=3) for _ in range(2))

@@ -8,7 +8,16 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from prlstm.tree import Carry, Node, Plan, tree_extend, tree_reduce, tree_scan, tree_scan_naive
+from prlstm.tree import (
+    Carry,
+    Node,
+    Plan,
+    tree_extend,
+    tree_reduce,
+    tree_reduce_rows,
+    tree_scan,
+    tree_scan_naive,
+)
 from prlstm.tree.naive import prefix_state
 from tests.tree.symbols import Symbols
 
@@ -76,6 +85,17 @@ def test_any_cuts_give_the_whole(cuts: list[int]) -> None:
     assert got == want
     # nothing is computed twice
     assert symbols.merges == Plan(n).merges
+
+
+@given(st.lists(st.integers(1, 140), min_size=1, max_size=12), st.integers(0, 9))
+def test_rows_that_end_early_are_reduced_to_their_own_ends(lengths: list[int], more: int) -> None:
+    symbols, longest = Symbols(), max(lengths) + more
+    leaves = torch.arange(1, longest + 1).expand(len(lengths), longest)
+    (got,) = tree_reduce_rows(symbols.merge, (leaves,), torch.tensor(lengths))
+    assert symbols.merges < len(lengths) * (longest + longest.bit_length())
+    for row, n in enumerate(lengths):
+        (want,) = tree_reduce(symbols.merge, ids(n), dim=0)
+        assert int(got[row]) == int(want)
 
 
 @pytest.mark.parametrize("n", HOSTILE)
