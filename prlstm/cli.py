@@ -1,8 +1,10 @@
 """The command line: a thin skin over the package."""
 
+import dataclasses
 import inspect
 import shutil
-from typing import Annotated
+from collections.abc import Callable
+from typing import Annotated, TypeVar
 
 import torch
 import typer
@@ -21,6 +23,10 @@ app = typer.Typer(
 )
 tasks_app = typer.Typer(help="The formal-language tasks: list them, or show samples of one.")
 app.add_typer(tasks_app, name="tasks")
+models_app = typer.Typer(help="The models: list them, or show what can be chosen about one.")
+app.add_typer(models_app, name="models")
+
+Found = TypeVar("Found")
 
 # Brackets of more leaves than this fill the screen and tell nothing.
 MOST_BRACKETED = 32
@@ -63,32 +69,49 @@ def tree(length: Annotated[int, typer.Argument(min=1, help="Number of tokens.")]
         typer.echo(f"\nstate after token {length} = {bracketing(length)}")
 
 
-@app.command("models")
+@models_app.callback(invoke_without_command=True)
 def list_models(
+    context: typer.Context,
     task: Annotated[str, typer.Option(help="For which task the parameters are counted.")] = (
         "parity_check"
     ),
 ) -> None:
     """List the models: what they are, their parameters, how long and how much they compute."""
-    chosen = _task(task, "--task")
+    if context.invoked_subcommand is not None:
+        return
+    chosen = _named(prlstm.tasks.get, task, "--task")
     table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0), header_style="bold")
     for name in ("model", "what it is"):
         table.add_column(name, no_wrap=True)
     for name in ("parameters", "depth", "work"):
         table.add_column(name, justify="right", no_wrap=True)
-    for name, made in prlstm.models.MODELS.items():
+    for name, kind in prlstm.models.MODELS.items():
         with torch.device("meta"):
             model = prlstm.models.build(name, chosen)
         parameters = sum(weight.numel() for weight in model.parameters())
-        table.add_row(name, made.about, f"{parameters:,}", made.depth, made.work)
+        table.add_row(name, kind.about, f"{parameters:,}", kind.depth, kind.work)
     console = Console()
     console.print(table)
     console.print(
         f"\nparameters: with the defaults, for {chosen.name}"
         "\ndepth: how many steps wait for each other, on a tape of T cells with O answers"
-        "\nwork: how many there are (steps, merges, slots of memory, pairs of cells)",
+        "\nwork: how many there are (steps, merges, slots of memory, pairs of cells)"
+        "\n\nprlstm models show NAME tells what can be chosen",
         highlight=False,
     )
+
+
+@models_app.command("show")
+def show_model(
+    name: Annotated[str, typer.Argument(help="A name that `prlstm models` lists.")],
+) -> None:
+    """Show what can be chosen about a model: its hyper-parameters and their defaults."""
+    kind = _named(prlstm.models.kind, name, "NAME")
+    typer.echo(f"{name}: {kind.about}\n")
+    for field in dataclasses.fields(kind.options):
+        among = field.metadata["among"]
+        choices = f" One of {', '.join(among)}." if among else ""
+        typer.echo(f"  {field.name} = {field.default!r}\n      {field.metadata['help']}{choices}")
 
 
 @tasks_app.callback(invoke_without_command=True)
@@ -126,7 +149,7 @@ def show_task(
     seed: Annotated[int, typer.Option(help="Of the random numbers.")] = 0,
 ) -> None:
     """Show random words of a task and their answers."""
-    task = _task(name, "NAME")
+    task = _named(prlstm.tasks.get, name, "NAME")
     batch = task.sample(samples, length, generator=torch.Generator().manual_seed(seed))
     typer.echo(f"{task.paper_name} ({task.name}, {task.level})\n{inspect.getdoc(task)}\n")
     typer.echo(f"tokens 0, 1, ...: {'  '.join(symbol.strip() for symbol in task.symbols)}\n")
@@ -140,8 +163,9 @@ def show_task(
         typer.echo(f"\nevery {UNCOUNTED} is a zero, trained on but not scored")
 
 
-def _task(name: str, given_as: str) -> prlstm.tasks.Task:
+def _named(get: Callable[[str], Found], name: str, given_as: str) -> Found:
+    """What a user named, or the reason why there is no such thing."""
     try:
-        return prlstm.tasks.get(name)
+        return get(name)
     except ValueError as unknown:
         raise typer.BadParameter(str(unknown), param_hint=given_as) from None

@@ -1,5 +1,7 @@
 """The command line."""
 
+import dataclasses
+
 import pytest
 from typer.testing import CliRunner
 
@@ -89,3 +91,17 @@ def test_models_are_listed() -> None:
     assert max(map(len, lines)) <= 80
     assert "926,469" in said("models", "--task", "bucket_sort")
     assert CliRunner().invoke(app, ["models", "--task", "bucket"]).exit_code == 2
+
+
+@pytest.mark.parametrize("name", prlstm.models.names())
+def test_options_of_a_model_are_shown(name: str) -> None:
+    text = said("models", "show", name)
+    for field in dataclasses.fields(prlstm.models.kind(name).options):
+        assert f"{field.name} = {field.default!r}" in text
+        assert field.metadata["help"] in text
+
+
+def test_wrong_model() -> None:
+    result = CliRunner().invoke(app, ["models", "show", "lstmm"])
+    assert result.exit_code == 2
+    assert "'lstm'" in result.output

@@ -8,16 +8,28 @@ from typing import Any
 import torch
 from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
+from torch import Tensor
 
 from prlstm.models.model import Model
 from prlstm.models.registry import build
+from prlstm.models.stacked import Stacked
 
 CONFIG, WEIGHTS = "config.json", "model.safetensors"
 
 
 def save(model: Model, folder: Path | str) -> None:
-    """Write a model: each file beside its final name first, then moved into place."""
+    """Write a model: each file beside its final name first, then moved into place.
+
+    What a folder holds under these names is replaced.
+    """
+    if not isinstance(model, Model) or isinstance(model, Stacked):
+        raise TypeError(
+            f"model is a {type(model).__name__}: expected a Model; "
+            "of stacked ones save each of `unstacked()`"
+        )
     path = Path(folder)
+    if path.exists() and not path.is_dir():
+        raise NotADirectoryError(f"folder={str(folder)!r}: expected a folder, this is a file")
     path.mkdir(parents=True, exist_ok=True)
     weights = {name: weight.contiguous() for name, weight in model.state_dict().items()}
     config = {
@@ -40,23 +52,42 @@ def load(folder: Path | str, device: torch.device | str | None = None) -> Model:
         if not (path / name).is_file():
             raise FileNotFoundError(f"folder={str(folder)!r}: expected a file {name} in it")
     config = _read_config(path / CONFIG)
-    model = build(config["model"], config["task"], **config["hyper_parameters"])
+    try:
+        model = build(config["model"], config["task"], **config["hyper_parameters"])
+    except (TypeError, ValueError) as wrong:
+        raise ValueError(f"{path / CONFIG}: {wrong}") from None
     try:
         weights = load_file(path / WEIGHTS)
     except SafetensorError as damaged:
         raise ValueError(f"{path / WEIGHTS}: not a whole file of weights ({damaged})") from None
-    expected = model.state_dict()
-    for name in (*expected, *weights):
-        shapes = [tuple(one[name].shape) if name in one else "none" for one in (weights, expected)]
-        if shapes[0] != shapes[1]:
-            raise ValueError(
-                f"{path / WEIGHTS}: {name} has shape {shapes[0]}, but {CONFIG} makes it {shapes[1]}"
-            )
-    dtypes = {weight.dtype for weight in weights.values()}
-    if len(dtypes) == 1:
-        model.to(dtypes.pop())
+    _check_weights(path / WEIGHTS, weights, model.state_dict())
+    model.to(next(iter(weights.values())).dtype)
     model.load_state_dict(weights)
     return model.to(device).eval()
+
+
+def _check_weights(path: Path, given: dict[str, Tensor], expected: dict[str, Tensor]) -> None:
+    """Whether a file holds what the configuration makes: the names, their shapes, one type."""
+    dtype = next(iter(given.values())).dtype if given else None
+    for name, weight in expected.items():
+        if name not in given:
+            raise ValueError(f"{path}: {name} is missing, {CONFIG} makes it {tuple(weight.shape)}")
+        if given[name].shape != weight.shape:
+            raise ValueError(
+                f"{path}: {name} has shape {tuple(given[name].shape)}, "
+                f"but {CONFIG} makes it {tuple(weight.shape)}"
+            )
+        if given[name].dtype != dtype or not given[name].is_floating_point():
+            raise ValueError(
+                f"{path}: {name} has type {given[name].dtype}, expected one floating-point type "
+                "for all"
+            )
+    for name in given:
+        if name not in expected:
+            raise ValueError(
+                f"{path}: {name} of shape {tuple(given[name].shape)} is not expected, "
+                f"{CONFIG} makes no such tensor"
+            )
 
 
 def _read_config(path: Path) -> dict[str, Any]:
@@ -69,9 +100,4 @@ def _read_config(path: Path) -> dict[str, Any]:
         isinstance(config.get(key), kind) for key, kind in keys.items()
     ):
         raise ValueError(f"{path}: expected an object with {', '.join(keys)}")
-    # JSON has no tuples
-    config["hyper_parameters"] = {
-        name: tuple(value) if isinstance(value, list) else value
-        for name, value in config["hyper_parameters"].items()
-    }
     return config

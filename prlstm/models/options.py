@@ -27,6 +27,8 @@ class Options:
     def read(cls, model: str, given: dict[str, Any]) -> "Options":
         """Options by name; an unknown one is an error that shows the closest."""
         known = [field.name for field in dataclasses.fields(cls)]
+        # lists come from JSON, and from hands
+        given = {name: tuple(v) if isinstance(v, list) else v for name, v in given.items()}
         for name, value in given.items():
             if name not in known:
                 close = difflib.get_close_matches(name, known, 1, 0)[0]

@@ -124,7 +124,7 @@ def names() -> list[str]:
 
 def kind(name: str) -> Kind:
     """The kind of model of a name."""
-    if name not in MODELS:
+    if not isinstance(name, str) or name not in MODELS:
         close = difflib.get_close_matches(str(name), MODELS, 1, 0)
         raise ValueError(
             f"name={name!r}: no such model, did you mean {close[0]!r}? "
@@ -144,10 +144,14 @@ def build(
 ) -> Model:
     """A model for a task, with fresh weights.
 
-    Weights are drawn on the CPU: with a `seed` they are the same everywhere, and PyTorch's own
-    random numbers are left alone.
+    Weights are drawn on the CPU, then moved: with a `seed` they are the same everywhere, and
+    PyTorch's own random numbers are left alone. The model is in training mode.
     """
     made, known = kind(name), tasks.get(task) if isinstance(task, str) else task
+    if not isinstance(known, Task):
+        raise TypeError(f"task={task!r}: expected a task or the name of one")
+    if seed is not None and (not isinstance(seed, int) or isinstance(seed, bool) or seed < 0):
+        raise ValueError(f"seed={seed!r}: expected an integer >= 0")
     options = made.options.read(name, hyper_parameters)
     input_size = known.input_size
     if isinstance(options, TapeOptions):
@@ -160,6 +164,7 @@ def build(
         )
     with torch.random.fork_rng(devices=[], enabled=seed is not None):
         if seed is not None:
-            torch.manual_seed(seed)
+            # seeds of any size
+            torch.manual_seed(seed % (1 << 63))
         network = made.network(input_size, known.output_size, options)
     return Model(name, known, options, network).to(device=device, dtype=dtype)

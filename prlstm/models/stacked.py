@@ -1,7 +1,7 @@
 """Many seeds of one model in one program: weights with a leading axis of seeds."""
 
 import copy
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import fields, replace
 from typing import Any
 
@@ -15,47 +15,63 @@ from prlstm.tasks.check import Lengths
 
 
 class Stacked(Model):
-    """Models of one kind as one, their weights with a leading axis of seeds: (S, ...).
+    """Models of one kind as one, copies of their weights with a leading axis of seeds: (S, ...).
 
     `stacked(tokens, lengths, target)` takes (S, B, L), (S, B) and (S, B, O) and gives logits
     (S, B, O, classes): what each model gives for its own rows. The gradient of the sum of the
     seeds' losses holds that of every seed.
     """
 
-    def __init__(self, models: Sequence[Model]) -> None:
-        first = models[0]
-        for seed, model in enumerate(models):
+    def __init__(self, models: Iterable[Model]) -> None:
+        alone = list(models) if isinstance(models, Iterable) else [models]
+        if not alone or not all(isinstance(model, Model) for model in alone):
+            raise TypeError(f"models={alone!r:.80}: expected one Model or more")
+        first = alone[0]
+        for seed, model in enumerate(alone):
             if (model.name, model.task, model.options) != (first.name, first.task, first.options):
                 raise ValueError(
                     f"models[{seed}] is {model.name} for {model.task.name} with {model.options}: "
                     "expected it to be as models[0]"
                 )
-        network = StackedNetwork([model.network for model in models])
+        network = StackedNetwork([model.network for model in alone])
         super().__init__(first.name, first.task, first.options, network)
         self.network: StackedNetwork = network
-        self.seeds = len(models)
+        self.seeds = len(alone)
+
+    def __len__(self) -> int:
+        return self.seeds
 
     def forward(
         self, tokens: Tensor, lengths: Lengths | None = None, target: Tensor | None = None
     ) -> Tensor:
         """Shapes: as above."""
-        if tokens.dim() != 3 or tokens.shape[0] != self.seeds:
-            raise ValueError(
-                f"tokens of shape {tuple(tokens.shape)}: expected (S, B, L) with S={self.seeds}"
-            )
+        self._check("tokens", tokens, "(S, B, L)", 3)
         if lengths is not None:
-            lengths = torch.as_tensor(lengths).flatten()
+            lengths = torch.as_tensor(lengths)
+            self._check("lengths", lengths, "(S, B)", 2)
+            lengths = lengths.flatten()
         if target is not None:
+            self._check("target", target, "(S, B, O)", 3)
             target = target.flatten(0, 1)
         logits = super().forward(tokens.flatten(0, 1), lengths, target)
         return logits.view(self.seeds, -1, *logits.shape[1:])
 
     def unstacked(self) -> list[Model]:
-        """The models again, each with its own weights."""
+        """The models again: copies, each with its own weights."""
         return [
-            Model(self.name, self.task, self.options, network)
+            Model(self.name, self.task, self.options, network).train(self.training)
             for network in self.network.unstacked()
         ]
+
+    def extra_repr(self) -> str:
+        """What `repr` says inside the brackets."""
+        return f"{self.seeds} seeds, {super().extra_repr()}"
+
+    def _check(self, name: str, tensor: Tensor, layout: str, rank: int) -> None:
+        if tensor.dim() != rank or tensor.shape[0] != self.seeds:
+            raise ValueError(
+                f"{name} of shape {tuple(tensor.shape)}: expected {layout} with S={self.seeds}"
+            )
 
 
 class StackedNetwork(nn.Module):

@@ -18,7 +18,7 @@ class TransformerOptions(Options):
     embedding_size: int = option(64, "Features of a token.")
     num_layers: int = option(5, "Layers of the encoder, and of the decoder.")
     num_heads: int = option(8, "Heads of attention; they divide the embedding size.")
-    widening: int = option(4, "Features between the two maps of a layer, as a multiple.")
+    widening: int = option(4, "Features inside the feed-forward map of a layer, as a multiple.")
     dropout: float = option(0.1, "Share of features that are dropped.", least=0, below=1)
     dropout_at_evaluation: bool = option(False, "Drop at evaluation too, as the benchmark did.")
     positions: str = option("sin_cos", "How a token knows its place.", among=POSITIONS)
@@ -30,10 +30,10 @@ class TransformerOptions(Options):
                 f"num_heads={self.num_heads}: expected a divisor of "
                 f"embedding_size={self.embedding_size}"
             )
-        if self.embedding_size % 2:
+        if self.positions in ("sin_cos", "relative") and self.embedding_size % 2:
             raise ValueError(
                 f"embedding_size={self.embedding_size}: expected an even number, "
-                "for as many sines as cosines"
+                f"positions={self.positions!r} are as many sines as cosines"
             )
         if self.positions == "rotary" and self.embedding_size // self.num_heads % 2:
             raise ValueError(
@@ -47,7 +47,17 @@ class EncoderOptions(TransformerOptions, TapeOptions):
     """The encoder alone."""
 
     causal: bool = option(False, "Look only at earlier cells.")
-    window: int | None = option(None, "Look only at cells at most half of this away.")
+    window: int | None = option(
+        None, "Look only at cells at most half of this away, to both sides."
+    )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.autoregressive and not self.causal:
+            raise ValueError(
+                "autoregressive=True: expected causal=True too, "
+                "an encoder that looks ahead would see the answers that it is asked for"
+            )
 
 
 class Encoder(nn.Module):

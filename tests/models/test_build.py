@@ -137,6 +137,13 @@ def test_names_and_options() -> None:
         ),
         ("transformer", {"positions": "x"}, "positions='x': expected one of 'none', 'sin_cos'"),
         ("transformer", {"causal": True}, "causal=True: transformer has no such hyper-parameter"),
+        (
+            "transformer_encoder",
+            {"autoregressive": True},
+            "autoregressive=True: expected causal=True",
+        ),
+        ("pr_lstm", {"seed": -1}, "seed=-1: expected an integer >= 0"),
+        ("pr_lstm", {"seed": 1.5}, "seed=1.5: expected an integer >= 0"),
     ],
 )
 def test_what_is_refused(name: str, chosen: dict[str, object], message: str) -> None:
@@ -163,9 +170,37 @@ def test_wrong_input() -> None:
     stacked = models.Stacked([model, model])
     with pytest.raises(ValueError, match=re.escape("tokens of shape (2, 5): expected (S, B, L)")):
         stacked(words)
+    for name, given in (("lengths", {"lengths": [5, 5]}), ("target", {"target": words})):
+        with pytest.raises(ValueError, match=rf"{name} of shape \(2,.*\): expected \(S, B"):
+            stacked(words.expand(2, 2, 5), **given)
+    with pytest.raises(ValueError, match=re.escape("tokens[1, 2]=2: expected 0 <= id < 2")):
+        model(torch.tensor([[0, 1, 1], [0, 1, 2]]))
+    for wrong in ([], 3, [model.network]):
+        with pytest.raises(TypeError, match="expected one Model or more"):
+            models.Stacked(wrong)  # type: ignore[arg-type]
+    assert len(models.Stacked(model for _ in range(2))) == 2
+    with pytest.raises(TypeError, match="task=3: expected a task or the name of one"):
+        models.build("rnn", 3)  # type: ignore[arg-type]
     other = models.build("rnn", "reverse_string", hidden_size=5)
     with pytest.raises(ValueError, match=re.escape("models[1] is rnn for reverse_string with ")):
         models.Stacked([model, other])
+
+
+@pytest.mark.parametrize("name", ["transformer", "rnn"])
+def test_wrong_targets(name: str) -> None:
+    more = {} if name == "transformer" else {"autoregressive": True}
+    model, words = models.build(name, "reverse_string", **more), torch.randint(2, (2, 5))
+    with pytest.raises(ValueError, match=re.escape("target of shape (2, 4): expected (2, 5)")):
+        model(words, target=words[:, 1:])
+    with pytest.raises(TypeError, match="expected a tensor of int64"):
+        model(words, target=words.float())
+    with pytest.raises(ValueError, match=re.escape("target[0, 0]=7: expected 0 <= id < 2")):
+        model(words, target=torch.full_like(words, 7))
+
+
+def test_lists_are_tuples() -> None:
+    model = models.build("tape_rnn", "parity_check", mlp_sizes=[3, 4])
+    assert model.options == models.build("tape_rnn", "parity_check", mlp_sizes=(3, 4)).options
 
 
 class TestFolder:
@@ -196,12 +231,23 @@ class TestFolder:
             "layers.0.leaf.weight has shape (12, 3), but config.json makes it (15, 3)",
         )
         self.change(folder, hyper_parameters={"hidden_size": 4, "refine": 2})
-        self.refused(folder, "refine.1.weight has shape none, but config.json makes it (16, 4)")
+        self.refused(folder, "refine.1.weight is missing, config.json makes it (16, 4)")
 
     def test_one_weight_too_many(self, folder: Path) -> None:
         weights = load_file(folder / "model.safetensors")
         save_file(weights | {"more": torch.zeros(3)}, folder / "model.safetensors")
-        self.refused(folder, "more has shape (3,), but config.json makes it none")
+        self.refused(folder, "more of shape (3,) is not expected, config.json makes no such tensor")
+        key = next(iter(weights))
+        save_file(weights | {key: weights[key].double()}, folder / "model.safetensors")
+        self.refused(folder, "has type torch.float32, expected one floating-point type for all")
+
+    def test_what_is_no_model(self, folder: Path) -> None:
+        model = prlstm.load(folder)
+        for wrong in (models.Stacked([model]), model.network):
+            with pytest.raises(TypeError, match="expected a Model"):
+                models.save(wrong, folder)  # type: ignore[arg-type]
+        with pytest.raises(NotADirectoryError, match="expected a folder, this is a file"):
+            models.save(model, folder / "config.json")
 
     def test_damage(self, folder: Path) -> None:
         whole = (folder / "model.safetensors").read_bytes()
@@ -214,7 +260,7 @@ class TestFolder:
 
     def test_unknown_names(self, folder: Path) -> None:
         self.change(folder, model="pr_lstm2")
-        self.refused(folder, "no such model, did you mean 'pr_lstm'?")
+        self.refused(folder, "config.json: name='pr_lstm2': no such model, did you mean 'pr_lstm'?")
         self.change(folder, model="pr_lstm", task="parity")
         self.refused(folder, "no such task, did you mean 'parity_check'?")
         self.change(folder, task="parity_check", hyper_parameters={"hiden_size": 4})
