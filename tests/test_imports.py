@@ -20,6 +20,8 @@ ALLOWED: dict[str, set[str]] = {
     "direction": {"tree", "cells", "lengths"},
     "layer": {"tree", "cells", "lengths", "inputs", "state", "state_shape", "direction"},
     "models": {"prlstm", "tasks", "tree", "cells", "layer"},
+    "training": {"prlstm", "tasks", "models"},
+    "evaluation": {"prlstm", "tasks", "models", "training"},
     "cli": {"tree", "tasks", "prlstm"},
     "__init__": {"prlstm", "tree", "cells", "state", "layer", "models"},
     "__main__": {"cli"},

@@ -1,0 +1,104 @@
+"""Many seeds of one run, trained as one program: sample, answer, update."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+from torch.func import vmap
+
+from prlstm import tasks
+from prlstm.models import Model, Stacked
+from prlstm.training.config import RunConfig
+from prlstm.training.stream import keys, uniform
+
+SPLIT = "train"
+
+
+@dataclass(frozen=True)
+class Metrics:
+    """What some steps gave, for each step and seed: (steps, S). On the host."""
+
+    first_step: int
+    loss: Tensor
+    correct: Tensor
+    total: Tensor
+    norm: Tensor
+
+
+class Trainer:
+    """Runs that differ in their seeds alone, each with its own weights and optimiser state.
+
+    A seed sees the same batches, and takes the same steps, alone and beside others. On a device
+    nothing waits for the host: metrics stay there until `read_metrics`.
+    """
+
+    def __init__(
+        self,
+        runs: Sequence[RunConfig],
+        device: torch.device | str = "cpu",
+        dtype: torch.dtype = torch.float32,
+    ) -> None:
+        first = runs[0]
+        for run in runs:
+            if run.with_seed(first.seed) != first:
+                raise ValueError(f"{run.name}: expected runs that differ in their seeds alone")
+        self.config, self.runs, self.step = first, tuple(runs), 0
+        self.task = tasks.get(first.task)
+        alone = [run.build() for run in runs]
+        model = alone[0] if len(runs) == 1 else Stacked(alone)
+        self.model: Model = model.to(device=device, dtype=dtype).train()
+        # one kernel for all weights, where the device has it
+        fused = torch.device(device).type == "cuda"
+        self.optimizer = torch.optim.Adam(self.model.parameters(), first.schedule.rate, fused=fused)
+        self._keys = keys([run.seed for run in runs], SPLIT).to(device)
+        self._unread: list[tuple[Tensor, ...]] = []
+
+    def update(self, steps: int = 1) -> None:
+        """Make some updates."""
+        for _ in range(steps):
+            self._unread.append(self._update_once())
+            self.step += 1
+
+    def read_metrics(self) -> Metrics:
+        """What the steps since the last reading gave; waits for the device."""
+        steps = [torch.stack(kind).cpu() for kind in zip(*self._unread, strict=True)]
+        first = self.step - len(self._unread)
+        self._unread = []
+        return Metrics(first, *steps)
+
+    def models(self) -> list[Model]:
+        """Every seed's model, with a copy of its weights as they are now."""
+        stacked = self.model if isinstance(self.model, Stacked) else Stacked([self.model])
+        return stacked.unstacked()
+
+    @property
+    def _seeds(self) -> int:
+        return len(self.runs)
+
+    def batch(self, step: int) -> tasks.Batch:
+        """The words of a step, of all seeds one after the other."""
+        config, task = self.config, self.task
+        length = config.curriculum.length(step)
+        draws = task.draws(task.input_length(length))
+        numbers = uniform(self._keys, step, config.batch_size * draws)
+        return task.sample_from(numbers.view(-1, draws), length)
+
+    def _update_once(self) -> tuple[Tensor, ...]:
+        for group in self.optimizer.param_groups:
+            group["lr"] = self.config.schedule.at(self.step)
+        batch = self.batch(self.step)
+        shape = (self._seeds, self.config.batch_size, -1)
+        words, target, mask = (part.view(shape) for part in (batch.input, batch.target, batch.mask))
+        if self._seeds == 1:
+            logits = self.model(words[0], target=target[0])[None]
+        else:
+            logits = self.model(words, target=target)
+        losses = vmap(tasks.loss)(logits, target)
+        self.optimizer.zero_grad()
+        torch.autograd.backward(losses.sum())
+        norm = self.model.clip_gradients(self.config.clip)
+        self.optimizer.step()
+        with torch.no_grad():
+            counts = vmap(tasks.count)(logits, target, mask)
+        return losses.detach(), counts.correct.sum(1), counts.total.sum(1), norm
