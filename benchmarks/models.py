@@ -46,7 +46,7 @@ def calls(
         logits = model(words, target=target).flatten(0, -3)
         # of all seeds together: the sum of their losses
         (seeds * tasks.loss(logits, target.flatten(0, -2))).backward()
-        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        model.clip_gradients(1.0)
         optimizer.step()
 
     return {"forward": forward, "train": train}

@@ -55,7 +55,7 @@ class GRUBlock(nn.Module):
 
     def from_left(self, left: Tensor) -> Tensor:
         """What comes from the left: (..., 3H)."""
-        return wide(F.linear(left, self.weight_left, self.bias))
+        return wide(_product(left, self.weight_left, self.bias))
 
     def update(self, from_left: Tensor, right: Tensor) -> Tensor:
         """The right state, updated."""
@@ -76,12 +76,12 @@ class GRUBlock(nn.Module):
         return f"{self.weight_left.shape[1]} + {hidden_size} -> {hidden_size} x (z, r, a){bias}"
 
 
-def _product(x: Tensor, weight: Tensor) -> Tensor:
-    """`x` (..., H) times a weight, as one product of rows.
+def _product(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
+    """An affine map of `x` (..., H), as one product of rows.
 
     Many weights at once (vmap) would else be copied for every row of a batch.
     """
-    return F.linear(x.flatten(0, -2), weight).view(*x.shape[:-1], -1)
+    return F.linear(x.flatten(0, -2), weight, bias).view(*x.shape[:-1], weight.shape[0])
 
 
 class GRUCell(nn.Module):

@@ -9,9 +9,9 @@ from torch.nn.functional import pad
 
 from prlstm import tasks
 from prlstm.models import Model, Stacked
+from prlstm.stream import keys, uniform
 from prlstm.tasks import Batch, Task
 from prlstm.tasks.floors import SCORED, SUB_BATCH
-from prlstm.training.stream import keys, uniform
 
 # every run is scored on the same words
 SEED, SPLIT = 1, "test"

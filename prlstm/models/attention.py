@@ -1,6 +1,8 @@
 """Attention and the layers of a Transformer, normalised after each step."""
 
+import itertools
 import math
+from collections.abc import Callable
 
 import torch
 from torch import Tensor, nn
@@ -9,6 +11,7 @@ from torch.nn import functional as F
 from prlstm.cells.initial import truncated_normal
 from prlstm.models.positions import SIGMA, RelativePositions, distance_penalty, rotated
 from prlstm.models.reading import Linear
+from prlstm.stream import uniform
 
 POSITIONS = ("none", "sin_cos", "rotary", "alibi", "relative")
 
@@ -80,6 +83,9 @@ class Attention(nn.Module):
         return x.view(rows, length, self.heads, size // self.heads).transpose(1, 2)
 
 
+Drop = Callable[[Tensor], Tensor]
+
+
 class Dropout(nn.Module):
     """Dropout in training, and at evaluation only where asked for."""
 
@@ -87,9 +93,19 @@ class Dropout(nn.Module):
         super().__init__()
         self.share, self.always = share, always
 
-    def forward(self, x: Tensor) -> Tensor:
-        """Some features set to zero, the others scaled up."""
-        return F.dropout(x, self.share, self.training or self.always)
+    def forward(self, noise: Tensor | None) -> Drop:
+        """What drops features, one time after the other: with a key always the same ones."""
+        if self.share == 0 or not (self.training or self.always):
+            return lambda x: x
+        if noise is None:
+            return lambda x: F.dropout(x, self.share)
+        times = itertools.count()
+
+        def drop(x: Tensor) -> Tensor:
+            kept = uniform(noise, next(times), x.numel()).view_as(x) >= self.share
+            return torch.where(kept, x / (1 - self.share), 0)
+
+        return drop
 
 
 class Layer(nn.Module):
@@ -103,7 +119,6 @@ class Layer(nn.Module):
         embedding_size: int,
         heads: int,
         widening: int,
-        dropout: Dropout,
         positions: str = "none",
         cross: bool = False,
     ) -> None:
@@ -113,20 +128,20 @@ class Layer(nn.Module):
         self.widen = Linear(embedding_size, widening * embedding_size)
         self.narrow = Linear(widening * embedding_size, embedding_size)
         self.norms = nn.ModuleList(nn.LayerNorm(embedding_size) for _ in range(2 + cross))
-        self.dropout = dropout
 
     def forward(
         self,
         h: Tensor,
+        drop: Drop,
         mask: Tensor | None = None,
         others: Tensor | None = None,
         others_mask: Tensor | None = None,
     ) -> Tensor:
         """Features (B, T, E) after the layer; `others` (B, S, E) are those attended to besides."""
         norms = iter(self.norms)
-        h = next(norms)(h + self.dropout(self.attention(h, h, mask)))
+        h = next(norms)(h + drop(self.attention(h, h, mask)))
         if self.cross is not None:
-            h = next(norms)(h + self.dropout(self.cross(h, others, others_mask)))
+            h = next(norms)(h + drop(self.cross(h, others, others_mask)))
         narrowed = self.narrow(torch.relu(self.widen(h)))
-        after: Tensor = next(norms)(h + self.dropout(narrowed))
+        after: Tensor = next(norms)(h + drop(narrowed))
         return after

@@ -10,8 +10,9 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
+from prlstm import tasks
 from prlstm.models.model import Model
-from prlstm.models.registry import build
+from prlstm.models.registry import assembled, kind
 from prlstm.models.stacked import Stacked
 
 CONFIG, WEIGHTS = "config.json", "model.safetensors"
@@ -53,7 +54,9 @@ def load(folder: Path | str, device: torch.device | str | None = None) -> Model:
             raise FileNotFoundError(f"folder={str(folder)!r}: expected a file {name} in it")
     config = _read_config(path / CONFIG)
     try:
-        model = build(config["model"], config["task"], **config["hyper_parameters"])
+        options = kind(config["model"]).options.read(config["model"], config["hyper_parameters"])
+        # drawn with a seed, so that nothing of the user's random numbers is used up
+        model = assembled(config["model"], tasks.get(config["task"]), options, seed=0)
     except (TypeError, ValueError) as wrong:
         raise ValueError(f"{path / CONFIG}: {wrong}") from None
     try:

@@ -123,11 +123,11 @@ class TapeNetwork(nn.Module):
         self.readout = ReluReadout(hidden_size, output_size)
 
     def states(self, x: Tensor, reading: Reading) -> tuple[Tensor, Tensor]:
-        """The h of every cell (B, T, H), and the memory at the end (B, slots, size)."""
+        """The h of every cell up to the last answer, and the memory then (B, slots, size)."""
         turns = self._turns(x, reading)
         state, outputs = self.cell.first(x), []
         memory = x.new_zeros(x.shape[0], turns.slots, self.memory_cell_size)
-        for drive in self.cell.drive(x).unbind(1):
+        for drive in self.cell.drive(x[:, : reading.stop]).unbind(1):
             state = self.cell.step(drive, state, memory[:, 0])
             outputs.append(state[0])
             memory = self._next(state[0], memory, turns)

@@ -1,5 +1,6 @@
 """A model: words in, logits out. It writes the tape, and reads the answers."""
 
+from collections.abc import Callable
 from dataclasses import asdict
 
 import torch
@@ -10,7 +11,6 @@ from prlstm.models.options import Options, TapeOptions
 from prlstm.models.reading import Reading
 from prlstm.tasks import Tape, Task
 from prlstm.tasks.check import Lengths, batch_shape, read_lengths
-from prlstm.tasks.tapes import UNKNOWN
 
 
 class Model(nn.Module):
@@ -29,30 +29,41 @@ class Model(nn.Module):
         self.seeds = 1
 
     def forward(
-        self, tokens: Tensor, lengths: Lengths | None = None, target: Tensor | None = None
+        self,
+        tokens: Tensor,
+        lengths: Lengths | None = None,
+        target: Tensor | None = None,
+        *,
+        noise: Tensor | None = None,
     ) -> Tensor:
-        """Shapes: `tokens` (B, L), `lengths` (B,), `target` (B, O), logits (B, O, classes)."""
+        """Shapes: `tokens` (B, L), `lengths` (B,), `target` (B, O), logits (B, O, classes).
+
+        `noise` (1,) is a key from `prlstm.stream`: with it dropout is a function of the key,
+        without it PyTorch's own random numbers are used.
+        """
         rows, longest = batch_shape(tokens)
         _check_ids("tokens", tokens, self.task.input_size)
+        shortest = 0
         if lengths is not None:
             n = read_lengths(lengths, rows, longest)
-            # as fast as without lengths, where the host knows that they are equal
-            equal = n.device.type == "cpu" and bool((n == longest).all())
-            lengths = None if equal else n.to(tokens.device)
+            # what the host knows of the lengths saves work
+            shortest = int(n.min()) if n.device.type == "cpu" else 0
+            lengths = None if shortest == longest else n.to(tokens.device)
         on_tape = self.options if isinstance(self.options, TapeOptions) else None
         if target is not None and (on_tape is None or on_tape.autoregressive):
             self._check_target(target, rows, longest)
         if on_tape is None:
-            return self._on_the_word(tokens, lengths, target)
-        if on_tape.autoregressive:
-            return self._one_by_one(tokens, lengths, target, on_tape.computation)
-        made = tasks.tape(self.task, tokens, lengths, computation=on_tape.computation)
-        return self._run(made, longest, lengths is not None)
+            return self._on_the_word(tokens, lengths, target, noise)
 
-    def run(self, x: Tensor, reading: Reading, target: Tensor | None = None) -> Tensor:
-        """The network itself."""
-        logits: Tensor = self.network(x, reading, target)
-        return logits
+        def logits(earlier: Tensor | None = None) -> Tensor:
+            made = tasks.tape(
+                self.task, tokens, lengths, computation=on_tape.computation, earlier=earlier
+            )
+            return self._on_the_tape(made, lengths is not None, shortest or longest, noise)
+
+        if not on_tape.autoregressive:
+            return logits()
+        return logits(target) if target is not None else self._one_by_one(tokens, logits)
 
     def clip_gradients(self, most: float = 1.0) -> Tensor:
         """Scale the gradients down to a norm of `most` where it is above, for each seed by itself.
@@ -73,49 +84,49 @@ class Model(nn.Module):
         """The type of the weights."""
         return next(self.parameters()).dtype
 
-    def _run(self, made: Tape, tokens: int, mixed: bool) -> Tensor:
-        """The network over a tape of words of `tokens` tokens, or of mixed ones."""
+    def _on_the_tape(self, made: Tape, mixed: bool, shortest: int, noise: Tensor | None) -> Tensor:
+        """The network over a tape; the answers of the shortest word begin first."""
         x, answers = made.one_hot(self.dtype), made.answers.shape[1]
+        start = shortest * (1 + made.computation)
         if mixed:
+            counts, places = made.answer_counts, made.answers
             reading = Reading(
-                0, x.shape[1], made.input_lengths, made.answer_counts, made.answers, made.lengths
+                start, x.shape[1], made.input_lengths, counts, places, made.lengths, noise
             )
         else:
-            start = tokens * (1 + made.computation)
-            reading = Reading(start, start + answers, tokens, answers)
-        return self.run(x, reading)
+            reading = Reading(start, start + answers, shortest, answers, noise=noise)
+        logits: Tensor = self.network(x, reading)
+        return logits
 
-    def _one_by_one(
-        self, tokens: Tensor, lengths: Tensor | None, target: Tensor | None, computation: int
-    ) -> Tensor:
-        """Answers behind each other: the true ones, or what the model itself answers."""
-        longest = tokens.shape[1]
-
-        def logits(answers: Tensor) -> Tensor:
-            made = tasks.tape(self.task, tokens, lengths, computation=computation, earlier=answers)
-            return self._run(made, longest, lengths is not None)
-
-        if target is not None:
-            return logits(target)
-        count = self.task.output_length(longest)
-        answers = torch.full((len(tokens), count), UNKNOWN, device=tokens.device)
+    def _one_by_one(self, tokens: Tensor, logits: Callable[[Tensor], Tensor]) -> Tensor:
+        """Every answer is read behind those that the model itself gave; zeros are to come."""
+        count = self.task.output_length(tokens.shape[1])
+        answers = torch.zeros(len(tokens), count, dtype=torch.long, device=tokens.device)
+        said = []
         for place in range(count):
-            said = logits(answers)
-            answers[:, place] = said[:, place].argmax(-1)
-        return said
+            said.append(logits(answers)[:, place])
+            answers[:, place] = said[-1].argmax(-1)
+        return torch.stack(said, 1)
 
-    def _on_the_word(self, tokens: Tensor, lengths: Tensor | None, target: Tensor | None) -> Tensor:
+    def _on_the_word(
+        self,
+        tokens: Tensor,
+        lengths: Tensor | None,
+        target: Tensor | None,
+        noise: Tensor | None,
+    ) -> Tensor:
         """A network that has no tape: the word alone."""
         longest = tokens.shape[1]
         known = torch.arange(self.task.input_size, device=tokens.device)
         x = (tokens[..., None] == known).to(self.dtype)
         count = self.task.output_length(longest)
         if lengths is None:
-            reading = Reading(0, count, longest, count)
+            reading = Reading(0, count, longest, count, noise=noise)
         else:
             counts = self.task.output_length(lengths)
-            reading = Reading(0, count, lengths, counts, lengths=lengths)
-        return self.run(x, reading, target)
+            reading = Reading(0, count, lengths, counts, lengths=lengths, noise=noise)
+        logits: Tensor = self.network(x, reading, target)
+        return logits
 
     def _check_target(self, target: Tensor, rows: int, longest: int) -> None:
         expected = (rows, self.task.output_length(longest))

@@ -7,6 +7,7 @@ attention (heads, T, T) or (B, heads, T, T).
 import torch
 from torch import Tensor, nn
 
+from prlstm.cells.precision import wide_type
 from prlstm.models.reading import Linear
 
 LONGEST_WAVE = 10_000.0
@@ -15,12 +16,15 @@ SIGMA = 0.02
 
 def _frequencies(size: int, like: Tensor) -> Tensor:
     """One for every two features, falling."""
-    step = torch.arange(size // 2, dtype=like.dtype, device=like.device)
+    step = torch.arange(size // 2, dtype=wide_type(like.dtype), device=like.device)
     return LONGEST_WAVE ** (-2 / size * step)
 
 
 def sin_cos(position: Tensor, size: int) -> Tensor:
-    """All sines, then all cosines, of whole numbers (...) at falling frequencies: (..., size)."""
+    """All sines, then all cosines, of whole numbers (...) at falling frequencies: (..., size).
+
+    Positions are computed in float32 at least: half a precision cannot tell 499 from 500.
+    """
     angle = position[..., None] * _frequencies(size, position)
     return torch.cat([angle.sin(), angle.cos()], -1)
 
@@ -32,13 +36,13 @@ def count_down(x: Tensor, total: int | Tensor) -> Tensor:
     """
     place = torch.arange(x.shape[1], device=x.device)
     number = (total[:, None] if isinstance(total, Tensor) else total) - place
-    return sin_cos(number.to(x.dtype), x.shape[2])
+    return sin_cos(number.to(wide_type(x.dtype)), x.shape[2]).to(x.dtype)
 
 
 def rotated(x: Tensor) -> Tensor:
     """Neighbouring pairs of features, turned by an angle that grows with the position."""
     angle = torch.arange(x.shape[-2], device=x.device)[:, None] * _frequencies(x.shape[-1], x)
-    cos, sin = angle.cos(), angle.sin()
+    cos, sin = angle.cos().to(x.dtype), angle.sin().to(x.dtype)
     even, odd = x[..., ::2], x[..., 1::2]
     return torch.stack([even * cos - odd * sin, odd * cos + even * sin], -1).flatten(-2)
 
@@ -61,7 +65,8 @@ def distance_penalty(heads: int, like: Tensor) -> Tensor:
     place = torch.arange(like.shape[-2], device=like.device)
     ahead = place[:, None] - place
     distance = -ahead.abs() + 0.5 * (ahead > 0)
-    return slopes(heads, like)[:, None, None] * distance.to(like.dtype)
+    wide = like.to(wide_type(like.dtype))
+    return (slopes(heads, wide)[:, None, None] * distance.to(wide.dtype)).to(like.dtype)
 
 
 class RelativePositions(nn.Module):
@@ -90,8 +95,9 @@ class RelativePositions(nn.Module):
         length = query.shape[-2]
         place = torch.arange(length, device=query.device)
         # line T - 1 + d holds the distance d
-        distance = torch.arange(1 - length, length, device=query.device).to(query.dtype)
-        key = self.key(sin_cos(distance, self.key.in_features))
+        distance = torch.arange(1 - length, length, device=query.device)
+        waves = sin_cos(distance.to(wide_type(query.dtype)), self.key.in_features)
+        key = self.key(waves.to(query.dtype))
         key = key.view(2 * length - 1, self.heads, -1).transpose(0, 1)
         logits = (query + self.relative_bias[:, None]) @ key.mT
         index = (place[:, None] - place + length - 1).expand(*logits.shape[:-1], length)

@@ -17,7 +17,7 @@ class PROptions(TapeOptions):
     """PR-LSTM and PR-RNN."""
 
     hidden_size: int = option(
-        256, "Features of a state; 137 has as many weights as an LSTM of 256."
+        256, "Features of a state; 137 has about the weights of an LSTM of 256."
     )
     refine: int = option(1, "Refinements of a state after each merge.", least=0)
 

@@ -13,7 +13,8 @@ class Reading:
     """The cells start <= cell < stop are read; of them `answers` (B, O), or all.
 
     `lengths` (B,) counts the cells of every row where they differ. The other two are numbers for
-    all rows, or one for each (B,): the tokens of a word, and the answers to it.
+    all rows, or one for each (B,): the tokens of a word, and the answers to it. `noise` (1,) is
+    the key of all that is random in the network.
     """
 
     start: int
@@ -22,6 +23,7 @@ class Reading:
     answer_counts: int | Tensor
     answers: Tensor | None = None
     lengths: Tensor | None = None
+    noise: Tensor | None = None
 
     def take(self, states: Tensor) -> Tensor:
         """Of the states (B, stop - start, H) those that answer: (B, O, H)."""

@@ -147,24 +147,31 @@ def build(
     Weights are drawn on the CPU, then moved: with a `seed` they are the same everywhere, and
     PyTorch's own random numbers are left alone. The model is in training mode.
     """
-    made, known = kind(name), tasks.get(task) if isinstance(task, str) else task
+    known = tasks.get(task) if isinstance(task, str) else task
     if not isinstance(known, Task):
         raise TypeError(f"task={task!r}: expected a task or the name of one")
     if seed is not None and (not isinstance(seed, int) or isinstance(seed, bool) or seed < 0):
         raise ValueError(f"seed={seed!r}: expected an integer >= 0")
-    options = made.options.read(name, hyper_parameters)
-    input_size = known.input_size
+    if dtype is not None and not (isinstance(dtype, torch.dtype) and dtype.is_floating_point):
+        raise ValueError(f"dtype={dtype!r}: expected a floating-point type of torch")
+    options = kind(name).options.read(name, hyper_parameters)
+    return assembled(name, known, options, seed).to(device=device, dtype=dtype)
+
+
+def assembled(name: str, task: Task, options: Options, seed: int | None) -> Model:
+    """The model of some options, with fresh weights."""
+    input_size = task.input_size
     if isinstance(options, TapeOptions):
-        if options.autoregressive and known.single_output:
+        if options.autoregressive and task.single_output:
             raise ValueError(
-                f"autoregressive=True: {known.name} has one answer, none before it to feed back"
+                f"autoregressive=True: {task.name} has one answer, none before it to feed back"
             )
         input_size = tasks.tape_size(
-            known, options.computation, autoregressive=options.autoregressive
+            task, options.computation, autoregressive=options.autoregressive
         )
     with torch.random.fork_rng(devices=[], enabled=seed is not None):
         if seed is not None:
-            # seeds of any size
-            torch.manual_seed(seed % (1 << 63))
-        network = made.network(input_size, known.output_size, options)
-    return Model(name, known, options, network).to(device=device, dtype=dtype)
+            # of the CPU alone: torch.manual_seed would seed every GPU as well; of any size
+            torch.default_generator.manual_seed(seed % (1 << 63))
+        network = kind(name).network(input_size, task.output_size, options)
+    return Model(name, task, options, network)

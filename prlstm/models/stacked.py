@@ -24,36 +24,53 @@ class Stacked(Model):
 
     def __init__(self, models: Iterable[Model]) -> None:
         alone = list(models) if isinstance(models, Iterable) else [models]
-        if not alone or not all(isinstance(model, Model) for model in alone):
+        if not alone or any(not isinstance(m, Model) or isinstance(m, Stacked) for m in alone):
             raise TypeError(f"models={alone!r:.80}: expected one Model or more")
         first = alone[0]
         for seed, model in enumerate(alone):
-            if (model.name, model.task, model.options) != (first.name, first.task, first.options):
+            if _described(model) != _described(first):
                 raise ValueError(
-                    f"models[{seed}] is {model.name} for {model.task.name} with {model.options}: "
-                    "expected it to be as models[0]"
+                    f"models[{seed}] is {_described(model)}: expected {_described(first)}, "
+                    "as models[0] is"
                 )
         network = StackedNetwork([model.network for model in alone])
         super().__init__(first.name, first.task, first.options, network)
         self.network: StackedNetwork = network
         self.seeds = len(alone)
+        self.train(first.training)
 
     def __len__(self) -> int:
         return self.seeds
 
     def forward(
-        self, tokens: Tensor, lengths: Lengths | None = None, target: Tensor | None = None
+        self,
+        tokens: Tensor,
+        lengths: Lengths | None = None,
+        target: Tensor | None = None,
+        *,
+        noise: Tensor | None = None,
     ) -> Tensor:
-        """Shapes: as above."""
-        self._check("tokens", tokens, "(S, B, L)", 3)
-        if lengths is not None:
-            lengths = torch.as_tensor(lengths)
-            self._check("lengths", lengths, "(S, B)", 2)
-            lengths = lengths.flatten()
-        if target is not None:
-            self._check("target", target, "(S, B, O)", 3)
-            target = target.flatten(0, 1)
-        logits = super().forward(tokens.flatten(0, 1), lengths, target)
+        """Shapes: as above; `noise` (S,) holds a key for each seed."""
+        if tokens.dim() != 3 or tokens.shape[0] != self.seeds:
+            raise ValueError(
+                f"tokens of shape {tuple(tokens.shape)}: expected (S, B, L) with S={self.seeds}"
+            )
+        given = {"lengths": (lengths, 2), "target": (target, 3)}
+        for name, (tensor, rank) in given.items():
+            if tensor is not None:
+                shape = tuple(torch.as_tensor(tensor).shape)
+                if len(shape) != rank or shape[:2] != tokens.shape[:2]:
+                    layout = "(S, B)" if rank == 2 else "(S, B, O)"
+                    raise ValueError(
+                        f"{name} of shape {shape}: expected {layout} "
+                        f"with S={self.seeds}, B={tokens.shape[1]}"
+                    )
+        logits = super().forward(
+            tokens.flatten(0, 1),
+            None if lengths is None else torch.as_tensor(lengths).flatten(),
+            None if target is None else target.flatten(0, 1),
+            noise=noise,
+        )
         return logits.view(self.seeds, -1, *logits.shape[1:])
 
     def unstacked(self) -> list[Model]:
@@ -66,12 +83,6 @@ class Stacked(Model):
     def extra_repr(self) -> str:
         """What `repr` says inside the brackets."""
         return f"{self.seeds} seeds, {super().extra_repr()}"
-
-    def _check(self, name: str, tensor: Tensor, layout: str, rank: int) -> None:
-        if tensor.dim() != rank or tensor.shape[0] != self.seeds:
-            raise ValueError(
-                f"{name} of shape {tuple(tensor.shape)}: expected {layout} with S={self.seeds}"
-            )
 
 
 class StackedNetwork(nn.Module):
@@ -119,6 +130,12 @@ class StackedNetwork(nn.Module):
 
     def _by_seed(self, rows: Tensor) -> Tensor:
         return rows.view(self.seeds, -1, *rows.shape[1:])
+
+
+def _described(model: Model) -> str:
+    """All in which stacked models must agree."""
+    where = next(model.parameters())
+    return f"{model.name} for {model.task.name} with {model.options}, {where.dtype}, {where.device}"
 
 
 def _put(network: nn.Module, name: str, weight: Tensor) -> None:

@@ -5,8 +5,6 @@ cell at a time (`step`), where it may also read a memory. Shapes: tape (B, T, D)
 read (B, M), h (B, H).
 """
 
-from typing import Protocol
-
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
@@ -15,22 +13,6 @@ from prlstm.cells.gru import GRUBlock
 from prlstm.cells.initial import reset_linear
 
 State = tuple[Tensor, ...]
-
-
-class StepCell(Protocol):
-    """What a recurrent network asks of its cell. The first part of a state is h."""
-
-    def drive(self, x: Tensor) -> Tensor:
-        """What comes from the tape."""
-        ...
-
-    def step(self, drive: Tensor, state: State, read: Tensor | None = None) -> State:
-        """The next state."""
-        ...
-
-    def first(self, x: Tensor) -> State:
-        """Zeros."""
-        ...
 
 
 class ReluStep(nn.Module):
@@ -68,7 +50,15 @@ class ReluStep(nn.Module):
         """The h of every cell (B, T, H), by the library that the device has for it."""
         weights = (self.weight_input, self.weight_state, self.bias_input, self.bias_state)
         h, _ = torch.rnn_relu(
-            x, self.first(x)[0][None], _adjacent(weights), True, 1, 0.0, self.training, False, True
+            x,
+            self.first(x)[0][None],
+            _adjacent(weights),
+            True,
+            1,
+            0.0,
+            torch.is_grad_enabled(),
+            False,
+            True,
         )
         return h
 
@@ -116,7 +106,7 @@ class LSTMStep(nn.Module):
         bias = self._bias()
         weights = (self.weight_input, self.weight_state, bias, torch.zeros_like(bias))
         h, _, _ = torch.lstm(
-            x, (zero, zero), _adjacent(weights), True, 1, 0.0, self.training, False, True
+            x, (zero, zero), _adjacent(weights), True, 1, 0.0, torch.is_grad_enabled(), False, True
         )
         return h
 
@@ -137,7 +127,7 @@ class GRUStep(nn.Module):
         """What comes from the tape."""
         return self.block.from_left(x)
 
-    def step(self, drive: Tensor, state: State, read: Tensor | None = None) -> State:
+    def step(self, drive: Tensor, state: State) -> State:
         """The next state."""
         return (self.block.update(drive, state[0]),)
 

@@ -1,11 +1,12 @@
 """Transformers: the encoder alone on the tape, and encoder and decoder."""
 
+import warnings
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
 
-from prlstm.models.attention import POSITIONS, Dropout, Embedding, Layer
+from prlstm.models.attention import POSITIONS, Drop, Dropout, Embedding, Layer
 from prlstm.models.options import Options, TapeOptions, option
 from prlstm.models.positions import count_down
 from prlstm.models.reading import Linear, Reading
@@ -54,9 +55,10 @@ class EncoderOptions(TransformerOptions, TapeOptions):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.autoregressive and not self.causal:
-            raise ValueError(
-                "autoregressive=True: expected causal=True too, "
-                "an encoder that looks ahead would see the answers that it is asked for"
+            warnings.warn(
+                "autoregressive=True without causal=True: with target= every cell sees the answers "
+                "that it is asked for",
+                stacklevel=5,
             )
 
 
@@ -66,26 +68,24 @@ class Encoder(nn.Module):
     def __init__(self, input_size: int, options: TransformerOptions) -> None:
         super().__init__()
         self.counts_down = options.positions == "sin_cos"
-        self.dropout = Dropout(options.dropout, options.dropout_at_evaluation)
         self.embedding = Embedding(input_size, options.embedding_size)
         self.layers = nn.ModuleList(
             Layer(
                 options.embedding_size,
                 options.num_heads,
                 options.widening,
-                self.dropout,
                 options.positions,
             )
             for _ in range(options.num_layers)
         )
 
-    def forward(self, x: Tensor, lengths: Tensor | None, mask: Tensor | None) -> Tensor:
+    def forward(self, x: Tensor, lengths: Tensor | None, mask: Tensor | None, drop: Drop) -> Tensor:
         """Shapes: `x` (B, T, D), `lengths` (B,), `mask` (.., T, T), features (B, T, E)."""
         h: Tensor = self.embedding(x)
         if self.counts_down:
-            h = self.dropout(h + count_down(h, x.shape[1] if lengths is None else lengths))
+            h = drop(h + count_down(h, x.shape[1] if lengths is None else lengths))
         for layer in self.layers:
-            h = layer(h, mask)
+            h = layer(h, drop, mask)
         return h
 
 
@@ -96,11 +96,13 @@ class EncoderNetwork(nn.Module):
         super().__init__()
         self.causal, self.window = options.causal, options.window
         self.encoder = Encoder(input_size, options)
+        self.dropout = Dropout(options.dropout, options.dropout_at_evaluation)
         self.readout = Linear(options.embedding_size, output_size)
 
     def forward(self, x: Tensor, reading: Reading, target: Tensor | None = None) -> Tensor:
         """Shapes: `x` (B, T, D), logits (B, O, C)."""
-        h = self.encoder(x, reading.lengths, self._mask(x, reading.lengths))
+        drop = self.dropout(reading.noise)
+        h = self.encoder(x, reading.lengths, self._mask(x, reading.lengths), drop)
         logits: Tensor = self.readout(reading.of_whole(h))
         return logits
 
@@ -140,7 +142,6 @@ class EncoderDecoderNetwork(nn.Module):
                 options.embedding_size,
                 options.num_heads,
                 options.widening,
-                self.dropout,
                 options.positions,
                 cross=True,
             )
@@ -151,29 +152,39 @@ class EncoderDecoderNetwork(nn.Module):
     def forward(self, x: Tensor, reading: Reading, target: Tensor | None = None) -> Tensor:
         """Shapes: `x` (B, L, D), `target` (B, O), logits (B, O, C)."""
         seen = None if reading.lengths is None else inside(reading.lengths, x.shape[1])
-        word = self.encoder(x, reading.lengths, seen)
+        drop = self.dropout(reading.noise)
+        word = self.encoder(x, reading.lengths, seen, drop)
+
+        def decoded(answered: Tensor) -> Tensor:
+            return self._decode(answered, word, seen, reading.answer_counts, drop)
+
         # the start symbol, which is no class
         start = torch.full_like(x[:, :1, 0], self.output_size, dtype=torch.long)
         if target is not None:
-            return self._decode(word, seen, reading, torch.cat([start, target[:, :-1]], 1))
-        answered = start
-        for _ in range(reading.stop - 1):
-            logits = self._decode(word, seen, reading, answered)
-            answered = torch.cat([answered, logits[:, -1:].argmax(-1)], 1)
-        return self._decode(word, seen, reading, answered)
+            return decoded(torch.cat([start, target[:, :-1]], 1))
+        answered, said = start, []
+        for _ in range(reading.stop):
+            said.append(decoded(answered)[:, -1:])
+            answered = torch.cat([answered, said[-1].argmax(-1)], 1)
+        return torch.cat(said, 1)
 
     def _decode(
-        self, word: Tensor, seen: Tensor | None, reading: Reading, answered: Tensor
+        self,
+        answered: Tensor,
+        word: Tensor,
+        seen: Tensor | None,
+        counts: int | Tensor,
+        drop: Drop,
     ) -> Tensor:
         """The logits (B, n, C) that follow n earlier answers (B, n), the start being the first."""
         place = torch.arange(answered.shape[1], device=answered.device)
         known = torch.arange(self.output_size + 1, device=answered.device)
         h = self.embedding((answered[..., None] == known).to(word.dtype))
         if self.counts_down:
-            h = self.dropout(h + count_down(h, reading.answer_counts))
+            h = drop(h + count_down(h, counts))
         earlier = place[:, None] >= place
         for layer in self.layers:
-            h = layer(h, earlier, word, seen)
+            h = layer(h, drop, earlier, word, seen)
         logits: Tensor = self.readout(h)
         return logits
 

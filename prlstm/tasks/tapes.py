@@ -19,9 +19,6 @@ from prlstm.tasks.check import Lengths, batch_shape, read_count, read_lengths
 from prlstm.tasks.task import Task
 from prlstm.tasks.uniform import positions
 
-# an answer that is not known yet: a cell of zeros
-UNKNOWN = -1
-
 
 @dataclass(frozen=True)
 class Tape:
@@ -71,7 +68,7 @@ def tape(
     """The tapes of words (B, L), with `computation` cells for every token of a word.
 
     `lengths` (B,) are those of the words, if they are mixed. `earlier` (B, O) are answers that
-    are fed back; those that are not known yet are -1.
+    are fed back.
 
     >>> from prlstm import tasks
     >>> binary = tasks.get("reverse_string")
@@ -92,6 +89,11 @@ def tape(
         n = torch.full((rows,), longest, device=tokens.device)
     else:
         n = read_lengths(lengths, rows, longest).to(tokens.device)
+    if earlier is not None and batch_shape(earlier) != (rows, task.output_length(longest)):
+        raise ValueError(
+            f"earlier of shape {tuple(earlier.shape)}: "
+            f"expected {(rows, task.output_length(longest))}, all answers"
+        )
     most, counts = task.output_length(longest), task.output_length(n)
     begin = ((1 + computation) * n)[:, None]
     # behind the word: computation cells and one empty cell for each answer, or one for all

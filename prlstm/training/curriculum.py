@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
 
-from prlstm.training.stream import choice
+from prlstm.stream import choice
 
 # finer than any chance that a length may have
 PARTS = 1 << 53

@@ -9,8 +9,8 @@ from torch.func import vmap
 
 from prlstm import tasks
 from prlstm.models import Model, Stacked
+from prlstm.stream import derived, keys, uniform
 from prlstm.training.config import RunConfig
-from prlstm.training.stream import keys, uniform
 
 SPLIT = "train"
 
@@ -51,7 +51,8 @@ class Trainer:
         # one kernel for all weights, where the device has it
         fused = torch.device(device).type == "cuda"
         self.optimizer = torch.optim.Adam(self.model.parameters(), first.schedule.rate, fused=fused)
-        self._keys = keys([run.seed for run in runs], SPLIT).to(device)
+        seeds = [run.seed for run in runs]
+        self._keys, self._noise = (keys(seeds, split).to(device) for split in (SPLIT, "dropout"))
         self._unread: list[tuple[Tensor, ...]] = []
 
     def update(self, steps: int = 1) -> None:
@@ -90,10 +91,11 @@ class Trainer:
         batch = self.batch(self.step)
         shape = (self._seeds, self.config.batch_size, -1)
         words, target, mask = (part.view(shape) for part in (batch.input, batch.target, batch.mask))
+        noise = derived(self._noise, self.step)
         if self._seeds == 1:
-            logits = self.model(words[0], target=target[0])[None]
+            logits = self.model(words[0], target=target[0], noise=noise)[None]
         else:
-            logits = self.model(words, target=target)
+            logits = self.model(words, target=target, noise=noise)
         losses = vmap(tasks.loss)(logits, target)
         self.optimizer.zero_grad()
         torch.autograd.backward(losses.sum())

@@ -85,6 +85,28 @@ def test_weights_are_drawn_as_the_reference_draws_them() -> None:
     assert float(gru.weight_right.detach().std()) == pytest.approx(1 / 16, rel=0.01)
 
 
+@pytest.mark.parametrize("name", ["rnn", "stack_rnn", "tape_rnn", "lstm", "transformer_encoder"])
+def test_every_weight_is_drawn_within_its_bounds(name: str) -> None:
+    more = {"positions": "relative"} if name == "transformer_encoder" else {}
+    model = models.build(name, "bucket_sort", seed=0, **more)
+    for key, weight in model.named_parameters():
+        drawn, last = weight.detach(), key.rsplit(".", 1)[-1]
+        if last in ("content_bias", "relative_bias"):
+            assert float(drawn.std()) == pytest.approx(0.02, rel=0.2), key
+        elif "norms" in key:
+            assert drawn.eq(1 if last == "weight" else 0).all(), key
+        elif last.startswith("bias"):
+            assert not drawn.any(), key
+        else:
+            fan_in = drawn.shape[1]
+            if name == "lstm" and "cell" in key:
+                fan_in = 6 + 256
+            sigma = 0.02 if "embedding" in key else fan_in**-0.5
+            assert float(drawn.abs().max()) <= 2 * sigma, key
+            if drawn.numel() >= 1000:
+                assert float(drawn.std()) == pytest.approx(0.8796 * sigma, rel=0.06), key
+
+
 def test_names_and_options() -> None:
     assert models.names() == [
         "pr_lstm", "pr_rnn", "pr_gru", "rnn", "lstm", "gru", "stack_rnn", "tape_rnn",
@@ -137,11 +159,6 @@ def test_names_and_options() -> None:
         ),
         ("transformer", {"positions": "x"}, "positions='x': expected one of 'none', 'sin_cos'"),
         ("transformer", {"causal": True}, "causal=True: transformer has no such hyper-parameter"),
-        (
-            "transformer_encoder",
-            {"autoregressive": True},
-            "autoregressive=True: expected causal=True",
-        ),
         ("pr_lstm", {"seed": -1}, "seed=-1: expected an integer >= 0"),
         ("pr_lstm", {"seed": 1.5}, "seed=1.5: expected an integer >= 0"),
     ],
@@ -149,6 +166,11 @@ def test_names_and_options() -> None:
 def test_what_is_refused(name: str, chosen: dict[str, object], message: str) -> None:
     with pytest.raises(ValueError, match=re.escape(message)):
         models.build(name, "reverse_string", **chosen)
+
+
+def test_an_encoder_that_would_see_the_answers_is_warned_of() -> None:
+    with pytest.warns(UserWarning, match="every cell sees the answers"):
+        models.build("transformer_encoder", "reverse_string", autoregressive=True)
 
 
 def test_one_answer_cannot_be_fed_back() -> None:
@@ -171,18 +193,20 @@ def test_wrong_input() -> None:
     with pytest.raises(ValueError, match=re.escape("tokens of shape (2, 5): expected (S, B, L)")):
         stacked(words)
     for name, given in (("lengths", {"lengths": [5, 5]}), ("target", {"target": words})):
-        with pytest.raises(ValueError, match=rf"{name} of shape \(2,.*\): expected \(S, B"):
+        with pytest.raises(ValueError, match=rf"{name} of shape \(2,.*\): expected \(S, B.*B=2"):
             stacked(words.expand(2, 2, 5), **given)
     with pytest.raises(ValueError, match=re.escape("tokens[1, 2]=2: expected 0 <= id < 2")):
         model(torch.tensor([[0, 1, 1], [0, 1, 2]]))
-    for wrong in ([], 3, [model.network]):
+    for wrong in ([], 3, [model.network], [stacked]):
         with pytest.raises(TypeError, match="expected one Model or more"):
             models.Stacked(wrong)  # type: ignore[arg-type]
     assert len(models.Stacked(model for _ in range(2))) == 2
     with pytest.raises(TypeError, match="task=3: expected a task or the name of one"):
         models.build("rnn", 3)  # type: ignore[arg-type]
     other = models.build("rnn", "reverse_string", hidden_size=5)
-    with pytest.raises(ValueError, match=re.escape("models[1] is rnn for reverse_string with ")):
+    with pytest.raises(
+        ValueError, match=r"models\[1\] is rnn .*hidden_size=5.*: expected rnn .*hidden_size=4"
+    ):
         models.Stacked([model, other])
 
 
@@ -265,6 +289,16 @@ class TestFolder:
         self.refused(folder, "no such task, did you mean 'parity_check'?")
         self.change(folder, task="parity_check", hyper_parameters={"hiden_size": 4})
         self.refused(folder, "hiden_size=4: pr_lstm has no such hyper-parameter")
+
+    def test_what_a_file_says_reaches_no_other_argument(self, folder: Path) -> None:
+        for name in ("device", "seed", "dtype", "name"):
+            self.change(folder, hyper_parameters={"hidden_size": 4, name: "meta"})
+            self.refused(folder, f"{name}='meta': pr_lstm has no such hyper-parameter")
+
+    def test_nothing_random_is_used_up(self, folder: Path) -> None:
+        state = torch.get_rng_state()
+        prlstm.load(folder)
+        assert torch.get_rng_state().equal(state)
 
     def test_the_type_of_the_weights_is_kept(self, tmp_path: Path) -> None:
         model = models.build("lstm", "parity_check", hidden_size=4, dtype=torch.bfloat16)

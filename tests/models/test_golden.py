@@ -52,6 +52,11 @@ class TestRecurrent:
             h, memory = self.states(network, x, reading)
             assert_rel(f"h_{length}", h, golden[f"h_{length}"], STORED[0])
             assert_rel("logits", network(x, reading), golden[f"logits_{length}"], STORED[0])
+            if name == "lstm":
+                state = network.cell.first(x)
+                for drive in network.cell.drive(x).unbind(1):
+                    state = network.cell.step(drive, state)
+                assert_rel(f"c_{length}", state[1], golden[f"c_{length}"], STORED[0])
             for key in (f"stack_{length}", f"memory_{length}"):
                 if key in golden:
                     assert isinstance(memory, Tensor)

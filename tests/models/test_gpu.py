@@ -58,6 +58,20 @@ def test_a_single_seed_runs_in_cudnn(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", models.names())
+def test_gradients_in_evaluation_mode(name: str) -> None:
+    model = models.build(name, "reverse_string", device="cuda").eval()
+    words = torch.randint(2, (2, 6), device="cuda")
+    model(words, target=words).sum().backward()
+    assert all(weight.grad is not None for weight in model.parameters())
+
+
+def test_building_leaves_the_random_numbers_of_the_gpu_alone() -> None:
+    state = torch.cuda.get_rng_state()
+    models.build("lstm", "parity_check", seed=3, device="cuda")
+    assert torch.cuda.get_rng_state().equal(state)
+
+
+@pytest.mark.parametrize("name", models.names())
 # PyTorch says that it does not detect all of them
 @pytest.mark.filterwarnings("ignore:Synchronization debug mode:UserWarning")
 def test_nothing_waits(name: str) -> None:

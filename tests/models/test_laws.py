@@ -8,8 +8,10 @@ from torch import Tensor
 
 import prlstm
 from prlstm import models, tasks
-from prlstm.models import Model
-from prlstm.models.positions import slopes
+from prlstm.models import Model, attention
+from prlstm.models.positions import count_down, distance_penalty, rotated, slopes
+from prlstm.models.reading import Reading
+from prlstm.stream import keys, uniform
 from prlstm.tree import Plan
 from tests.compare import TOLERANCE, assert_rel
 
@@ -143,6 +145,19 @@ def test_stacked_seeds_answer_on_their_own(case: str) -> None:
             assert list(again.state_dict()) == list(model.state_dict())
 
 
+@pytest.mark.parametrize("case", ["pr_lstm", "tape_rnn", "transformer_encoder causal"])
+def test_stacked_seeds_feed_their_own_answers_back(case: str) -> None:
+    alone = [small(case, seed=seed, autoregressive=True) for seed in range(2)]
+    stacked = models.Stacked(alone)
+    words, lengths = torch.randint(2, (2, 3, 5)), torch.tensor([[5, 2, 3], [1, 5, 5]])
+    with torch.no_grad():
+        logits = stacked(words, lengths)
+        for seed, model in enumerate(alone):
+            want = model(words[seed], lengths[seed])
+            for row, n in enumerate(lengths[seed].tolist()):
+                same(f"{seed} {row}", logits[seed, row, :n], want[row, :n])
+
+
 def test_gradients_are_clipped_for_each_seed() -> None:
     alone = [small("pr_lstm", seed=seed) for seed in range(3)]
     stacked = models.Stacked(alone)
@@ -221,8 +236,9 @@ def test_the_decoder_does_not_look_ahead() -> None:
     assert not after[:, 4].allclose(before[:, 4], atol=1e-9)
 
 
-@pytest.mark.parametrize("case", [*CAUSAL, "transformer"])
+@pytest.mark.parametrize("case", [*ON_A_TAPE, "transformer"])
 @pytest.mark.parametrize("mixed", [False, True])
+@pytest.mark.filterwarnings("ignore:autoregressive=True without causal")
 def test_greedy_answers_are_fed_back(case: str, mixed: bool) -> None:
     """Answering on its own is being told its own answers."""
     model = small(case) if case == "transformer" else small(case, autoregressive=True)
@@ -233,7 +249,8 @@ def test_greedy_answers_are_fed_back(case: str, mixed: bool) -> None:
         again = model(words, lengths, greedy.argmax(-1))
         counts = [5, 5, 5] if lengths is None else lengths.tolist()
         for row, count in enumerate(counts):
-            same(f"row {row}", greedy[row, :count], again[row, :count])
+            if case in CAUSAL or case == "transformer":
+                same(f"row {row}", greedy[row, :count], again[row, :count])
             alone = model(words[row : row + 1, :count])
             same(f"row {row} alone", greedy[row : row + 1, :count], alone)
     assert greedy.shape == (3, 5, 2)
@@ -311,3 +328,71 @@ def test_slopes_of_heads() -> None:
     assert slopes(1, like).tolist() == [2.0**-8]
     want = [2.0**-2, 2.0**-4, 2.0**-6, 2.0**-8, 2.0**-1, 2.0**-3]
     assert slopes(6, like).tolist() == pytest.approx(want, rel=1e-15)
+
+
+@pytest.mark.parametrize(
+    ("name", "positions", "places"),
+    [
+        ("transformer_encoder", "sin_cos", 5),
+        ("transformer_encoder", "alibi", 4),
+        ("transformer", "sin_cos", 12),
+        ("transformer", "none", 10),
+    ],
+)
+def test_where_features_are_dropped(
+    name: str, positions: str, places: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After the positions, and after every step of every layer."""
+    model = models.build(name, "reverse_string", **TRANSFORMER, positions=positions, seed=0)
+    drawn = []
+
+    def counted(key: Tensor, time: int, count: int) -> Tensor:
+        drawn.append((time, count))
+        return uniform(key, time, count)
+
+    monkeypatch.setattr(attention, "uniform", counted)
+    words, noise = torch.randint(2, (2, 5)), keys([3], "dropout")
+    first = model(words, target=words, noise=noise)
+    assert [time for time, _ in drawn] == list(range(places))
+    assert model(words, target=words, noise=noise).equal(first)
+    assert not model(words, target=words, noise=keys([4], "dropout")).equal(first)
+    assert not model(words, target=words).equal(first)
+
+
+def test_as_many_features_are_dropped_as_said() -> None:
+    drop = attention.Dropout(0.25, always=False)(keys([0], "dropout"))
+    dropped = drop(torch.ones(100, 1000))
+    assert float((dropped == 0).float().mean()) == pytest.approx(0.25, abs=0.01)
+    assert float(dropped.max()) == pytest.approx(1 / 0.75)
+
+
+def test_a_window_is_half_to_each_side() -> None:
+    model = models.build(
+        "transformer_encoder", "reverse_string", window=5, num_layers=1, seed=0
+    ).eval()
+    x = torch.randn(1, 9, 3)
+    with torch.no_grad():
+        before = model.network(x, Reading(0, 9, 9, 9))
+        x[0, 4] += 1
+        changed = (model.network(x, Reading(0, 9, 9, 9)) != before).any(-1)[0]
+    assert changed.tolist() == [False, False, True, True, True, True, True, False, False]
+
+
+@pytest.mark.parametrize("length", [5, 127, 128, 300])
+def test_memories_hold_the_longest_words(length: int) -> None:
+    stack, ring = (small(name, "parity_check").network for name in ("stack_rnn", "tape_rnn"))
+    x = torch.zeros(1, length + 1, 3, dtype=torch.float64)
+    reading = Reading(length, length + 1, length, 1)
+    with torch.no_grad():
+        assert stack.states(x)[1].shape == (1, max(128, length + 1), 3)
+        assert ring.states(x, reading)[1].shape == (1, max(256, length + 1), 3)
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+def test_far_positions_are_told_apart_in_half_precision(dtype: torch.dtype) -> None:
+    x, exact = torch.zeros(1, 500, 16, dtype=dtype), torch.zeros(1, 500, 16, dtype=torch.float64)
+    assert_rel("sin_cos", count_down(x, 500), count_down(exact, 500), 5e-3)
+    q = torch.ones(1, 1, 500, 8, dtype=dtype)
+    assert_rel("rotary", rotated(q), rotated(q.double()), 5e-3)
+    bias, want = distance_penalty(2, q), distance_penalty(2, q.double())
+    assert_rel("alibi", bias, want, 5e-3)

@@ -227,6 +227,8 @@ def test_tape() -> None:
         tasks.tape(PARITY, words.float())
     with raises(ValueError, "lengths[0]=3: expected 1 <= length <= 2"):
         tasks.tape(PARITY, words, [3])
+    with raises(ValueError, "earlier of shape (1, 2): expected (1, 1), all answers"):
+        tasks.tape(PARITY, words, earlier=words)
     with raises(ValueError, "lengths of shape (2,): expected 1 of them"):
         tasks.tape(PARITY, words, torch.tensor([1, 1]))
 

@@ -116,6 +116,24 @@ class TestMixedLengths:
                 assert made.read(states)[row, :answers].equal(states[row, cells - answers : cells])
                 assert alone.answers[0].tolist() == list(range(cells - answers, cells))
 
+    def test_tapes_with_answers_fed_back(self, name: str) -> None:
+        task = tasks.get(name)
+        batch = task.sample(lengths=[7, 1, 12, 2], generator=seeded(2))
+        for computation in (0, 2):
+            made = tasks.tape(
+                task, batch.input, batch.lengths, computation=computation, earlier=batch.target
+            )
+            for row, n in enumerate(batch.lengths.tolist()):
+                answers, begin = task.output_length(n), (1 + computation) * n
+                given = batch.target[row, :answers].tolist()
+                empty = task.input_size + (computation > 0)
+                want = [*batch.input[row, :n].tolist(), *[task.input_size] * (computation * n)]
+                want += [empty, *given]
+                assert int(made.lengths[row]) == len(want)
+                assert made.tokens[row, : len(want)].tolist() == want
+                assert made.tokens[row, len(want) :].eq(empty).all()
+                assert made.answers[row, :answers].tolist() == list(range(begin, begin + answers))
+
     def test_lengths_of_any_kind(self, name: str) -> None:
         task = tasks.get(name)
         want = task.sample(lengths=[3, 40, 9], generator=seeded(5))

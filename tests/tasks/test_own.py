@@ -45,6 +45,17 @@ def test_a_task_of_sequences_is_taken() -> None:
     tasks.register(Doubled())
 
 
+def test_more_classes_than_tokens_widen_a_tape_of_answers() -> None:
+    task = Doubled()
+    assert (tasks.tape_size(task), tasks.tape_size(task, autoregressive=True)) == (3, 4)
+    assert tasks.tape_size(task, 1, autoregressive=True) == 5
+    words = torch.tensor([[0, 1]])
+    made = tasks.tape(task, words, earlier=task.target(words))
+    # the empty cell and the terminator have the same id, as in the benchmark
+    assert made.tokens.tolist() == [[0, 1, 2, 0, 0, 1, 1, 2]]
+    assert made.one_hot().shape == (1, 8, 4)
+
+
 def changed(**parts: object) -> tasks.Task:
     return type("Doubled", (Doubled,), parts)()  # type: ignore[no-any-return]
 

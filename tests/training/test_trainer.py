@@ -17,9 +17,9 @@ SMALL: dict[str, dict[str, object]] = {
     "lstm": {"hidden_size": 8},
     "tape_rnn": {"hidden_size": 8},
     "transformer_encoder": {
-        "embedding_size": 8, "num_layers": 2, "num_heads": 2, "dropout": 0.0,
+        "embedding_size": 8, "num_layers": 2, "num_heads": 2, "dropout": 0.2,
     },
-    "transformer": {"embedding_size": 8, "num_layers": 1, "num_heads": 2, "dropout": 0.0},
+    "transformer": {"embedding_size": 8, "num_layers": 1, "num_heads": 2, "dropout": 0.2},
 }  # fmt: skip
 
 

@@ -23,12 +23,17 @@ def keys(seeds: list[int], split: str) -> Tensor:
     return torch.tensor([_signed(f"{seed}/{split}") for seed in seeds])
 
 
-def uniform(key: Tensor, step: int | Tensor, count: int) -> Tensor:
-    """Numbers (S, count) in [0, 1), float32: those of a step, for each key (S,)."""
-    place = torch.arange(1, count + 1, device=key.device)
+def derived(key: Tensor, step: int | Tensor) -> Tensor:
+    """For each key (...) the one of a step."""
     # as a tensor a product wraps around
     moment = torch.full_like(key, step) if isinstance(step, int) else step
-    state = _mixed(_mixed(key + STRIDE * moment)[:, None] + STRIDE * place)
+    return _mixed(key + STRIDE * moment)
+
+
+def uniform(key: Tensor, step: int | Tensor, count: int) -> Tensor:
+    """Numbers (..., count) in [0, 1), float32: those of a step, for each key (...)."""
+    place = torch.arange(1, count + 1, device=key.device)
+    state = _mixed(derived(key, step)[..., None] + STRIDE * place)
     return _shifted(state, 64 - BITS).to(torch.float32) * 2.0**-BITS
 
 

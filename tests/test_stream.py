@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from prlstm.training.stream import choice, keys, uniform
+from prlstm.stream import choice, keys, uniform
 from tests.tasks.chance import assert_likely
 
 KEY = keys([0, 1, 7], "train")
