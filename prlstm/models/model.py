@@ -43,10 +43,10 @@ class Model(nn.Module):
         """
         rows, longest = batch_shape(tokens)
         _check_ids("tokens", tokens, self.task.input_size)
-        shortest = 0
+        shortest = longest
         if lengths is not None:
             n = read_lengths(lengths, rows, longest)
-            # what the host knows of the lengths saves work
+            # what the host knows of the lengths saves work; a GPU is not waited for
             shortest = int(n.min()) if n.device.type == "cpu" else 0
             lengths = None if shortest == longest else n.to(tokens.device)
         on_tape = self.options if isinstance(self.options, TapeOptions) else None
@@ -59,7 +59,7 @@ class Model(nn.Module):
             made = tasks.tape(
                 self.task, tokens, lengths, computation=on_tape.computation, earlier=earlier
             )
-            return self._on_the_tape(made, lengths is not None, shortest or longest, noise)
+            return self._on_the_tape(made, lengths is not None, shortest, noise)
 
         if not on_tape.autoregressive:
             return logits()
