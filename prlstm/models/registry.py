@@ -1,6 +1,5 @@
 """All models by name, in the order of the paper's tables."""
 
-import difflib
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -22,6 +21,7 @@ from prlstm.models.transformer import (
     TransformerOptions,
 )
 from prlstm.tasks import Task
+from prlstm.tasks.check import read_name
 
 
 @dataclass(frozen=True)
@@ -124,13 +124,7 @@ def names() -> list[str]:
 
 def kind(name: str) -> Kind:
     """The kind of model of a name."""
-    if not isinstance(name, str) or name not in MODELS:
-        close = difflib.get_close_matches(str(name), MODELS, 1, 0)
-        raise ValueError(
-            f"name={name!r}: no such model, did you mean {close[0]!r}? "
-            f"There are: {', '.join(MODELS)}"
-        )
-    return MODELS[name]
+    return MODELS[read_name(name, MODELS, "model")]
 
 
 def build(

@@ -69,15 +69,7 @@ class Encoder(nn.Module):
         super().__init__()
         self.counts_down = options.positions == "sin_cos"
         self.embedding = Embedding(input_size, options.embedding_size)
-        self.layers = nn.ModuleList(
-            Layer(
-                options.embedding_size,
-                options.num_heads,
-                options.widening,
-                options.positions,
-            )
-            for _ in range(options.num_layers)
-        )
+        self.layers = _layers(options)
 
     def forward(self, x: Tensor, lengths: Tensor | None, mask: Tensor | None, drop: Drop) -> Tensor:
         """Shapes: `x` (B, T, D), `lengths` (B,), `mask` (.., T, T), features (B, T, E)."""
@@ -137,16 +129,7 @@ class EncoderDecoderNetwork(nn.Module):
         self.dropout = Dropout(options.dropout, options.dropout_at_evaluation)
         # one more token: the start
         self.embedding = Embedding(output_size + 1, options.embedding_size)
-        self.layers = nn.ModuleList(
-            Layer(
-                options.embedding_size,
-                options.num_heads,
-                options.widening,
-                options.positions,
-                cross=True,
-            )
-            for _ in range(options.num_layers)
-        )
+        self.layers = _layers(options, cross=True)
         self.readout = Linear(options.embedding_size, output_size)
 
     def forward(self, x: Tensor, reading: Reading, target: Tensor | None = None) -> Tensor:
@@ -187,6 +170,11 @@ class EncoderDecoderNetwork(nn.Module):
             h = layer(h, drop, earlier, word, seen)
         logits: Tensor = self.readout(h)
         return logits
+
+
+def _layers(options: TransformerOptions, cross: bool = False) -> nn.ModuleList:
+    sizes = (options.embedding_size, options.num_heads, options.widening)
+    return nn.ModuleList(Layer(*sizes, options.positions, cross) for _ in range(options.num_layers))
 
 
 def inside(lengths: Tensor, width: int) -> Tensor:

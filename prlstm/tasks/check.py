@@ -1,13 +1,25 @@
 """What a user hands to a task, or an error that names it."""
 
+import difflib
 import operator
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import torch
 from torch import Tensor
 
 Lengths = Tensor | Sequence[int]
+
+
+def read_name(name: object, known: Iterable[str], what: str) -> str:
+    """One of some names, or an error that shows the closest and all of them."""
+    names = list(known)
+    if isinstance(name, str) and name in names:
+        return name
+    (close,) = difflib.get_close_matches(str(name), names, 1, 0)
+    raise ValueError(
+        f"name={name!r}: no such {what}, did you mean {close!r}? There are: {', '.join(names)}"
+    )
 
 
 def read_count(name: str, value: object, least: int = 1) -> int:

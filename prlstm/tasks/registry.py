@@ -1,7 +1,6 @@
 """All tasks by name, in the order of the paper's tables."""
 
-import difflib
-
+from prlstm.tasks.check import read_name
 from prlstm.tasks.cs.binary_addition import BinaryAddition
 from prlstm.tasks.cs.binary_multiplication import BinaryMultiplication
 from prlstm.tasks.cs.bucket_sort import BucketSort
@@ -49,12 +48,7 @@ def names() -> list[str]:
 
 def get(name: str) -> Task:
     """The task of a name."""
-    if not isinstance(name, str) or name not in TASKS:
-        close = difflib.get_close_matches(str(name), TASKS, 1, 0)
-        raise ValueError(
-            f"name={name!r}: no such task, did you mean {close[0]!r}? There are: {', '.join(TASKS)}"
-        )
-    return TASKS[name]
+    return TASKS[read_name(name, TASKS, "task")]
 
 
 def register(task: Task) -> Task:
