@@ -2,38 +2,21 @@
 
 import ctypes
 import json
-import os
-import platform
 import re
 import statistics
-import subprocess
 import time
 from collections.abc import Callable
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import torch
 
-import prlstm
+from prlstm.environment import environment
+
+__all__ = ["Row", "append_rows", "environment", "held_bytes", "milliseconds", "peak_bytes"]
 
 Row = dict[str, Any]
 STATUS, CLEAR = Path("/proc/self/status"), Path("/proc/self/clear_refs")
-
-
-def environment(device: torch.device) -> Row:
-    """Hardware, versions and commit: a number means nothing without them."""
-    cuda = device.type == "cuda"
-    return {
-        "device": torch.cuda.get_device_name(device) if cuda else _processor(),
-        "threads": torch.get_num_threads(),
-        "python": platform.python_version(),
-        "torch": torch.__version__,
-        "cuda": torch.version.cuda if cuda else None,
-        "prlstm": prlstm.__version__,
-        "commit": _commit(),
-        "date": datetime.now(UTC).date().isoformat(),
-    }
 
 
 def milliseconds(call: Callable[[], object], device: torch.device) -> Row:
@@ -112,29 +95,3 @@ def _status(field: str) -> int:
     found = re.search(rf"^{field}:\s+(\d+) kB", STATUS.read_text(), re.MULTILINE)
     assert found is not None, f"{STATUS} has no {field}"
     return int(found.group(1)) * 1024
-
-
-def _processor() -> str:
-    info = Path("/proc/cpuinfo")
-    if info.exists():
-        found = re.search(r"^model name\s*:\s*(.+)$", info.read_text(), re.MULTILINE)
-        if found is not None:
-            return found.group(1)
-    return platform.processor() or platform.machine()
-
-
-def _commit() -> str | None:
-    """The commit measured; `PRLSTM_COMMIT` names it where only a copy of the files is at hand."""
-    if named := os.getenv("PRLSTM_COMMIT"):
-        return named
-    try:
-        described = subprocess.run(
-            ["git", "describe", "--always", "--dirty"],
-            capture_output=True,
-            text=True,
-            check=True,
-            cwd=Path(__file__).parent,
-        )
-    except (OSError, subprocess.CalledProcessError):
-        return None
-    return described.stdout.strip()

@@ -1,0 +1,58 @@
+"""Hardware, versions and commit: a number means nothing without them."""
+
+import os
+import platform
+import re
+import subprocess
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import torch
+
+import prlstm
+
+
+def environment(device: torch.device) -> dict[str, Any]:
+    """What is written beside every number."""
+    cuda = device.type == "cuda"
+    return {
+        "device": torch.cuda.get_device_name(device) if cuda else _processor(),
+        "threads": torch.get_num_threads(),
+        "python": platform.python_version(),
+        "torch": torch.__version__,
+        "cuda": torch.version.cuda if cuda else None,
+        "prlstm": prlstm.__version__,
+        "commit": _commit(),
+        "date": datetime.now(UTC).date().isoformat(),
+    }
+
+
+def _processor() -> str:
+    info = Path("/proc/cpuinfo")
+    if info.exists():
+        found = re.search(r"^model name\s*:\s*(.+)$", info.read_text(), re.MULTILINE)
+        if found is not None:
+            return found.group(1)
+    return platform.processor() or platform.machine()
+
+
+def _commit() -> str | None:
+    """The commit of this code; `PRLSTM_COMMIT` names it where only the files are at hand."""
+    if named := os.getenv("PRLSTM_COMMIT"):
+        return named
+    # an installed package lies in somebody else's repository, if in any
+    root = Path(__file__).parent.parent
+    if not (root / ".git").exists():
+        return None
+    try:
+        described = subprocess.run(
+            ["git", "describe", "--always", "--dirty"],
+            capture_output=True,
+            text=True,
+            check=True,
+            cwd=root,
+        )
+    except (OSError, subprocess.CalledProcessError):
+        return None
+    return described.stdout.strip()
