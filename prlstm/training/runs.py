@@ -98,8 +98,8 @@ class RunFolder:
         return read_rows(path) if path.exists() else []
 
     def forget_after(self, step: int) -> None:
-        """Drop the rows of steps that are done once more: those from `step` on."""
-        kept = [row for row in self.metrics() if row["step"] < step]
+        """Drop the rows of steps that are done once more: those after `step`."""
+        kept = [row for row in self.metrics() if row["step"] <= step]
         write_whole(self.path / METRICS, "".join(json.dumps(row) + "\n" for row in kept).encode())
 
 

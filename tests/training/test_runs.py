@@ -54,7 +54,7 @@ def test_rows_are_appended_and_forgotten(folder: RunFolder) -> None:
     folder.append([{"step": 20, "loss": 0.25}])
     assert [row["step"] for row in folder.metrics()] == [0, 10, 20]
     folder.forget_after(10)
-    assert folder.metrics() == [{"step": 0, "loss": 1.5}]
+    assert [row["step"] for row in folder.metrics()] == [0, 10]
 
 
 def test_a_row_that_was_cut_off_does_not_count(folder: RunFolder) -> None:
