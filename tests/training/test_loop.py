@@ -113,7 +113,7 @@ def rows_written(root: Path) -> int:
 
 
 def kill_at_work(root: Path, delay: float) -> bool:
-    """Train in a process of its own, and kill it soon after its first row; whether it was at work."""
+    """Train in another process, and kill it soon after its first row; whether it was at work."""
     before = rows_written(root)
     with subprocess.Popen([sys.executable, "-c", CODE, str(root)]) as process:
         while process.poll() is None and rows_written(root) <= before:
