@@ -63,8 +63,11 @@ def evaluate(
     model.eval()
     with torch.inference_mode():
         for group in _grouped(model.task, sorted(set(lengths)), samples, budget // model.seeds):
-            batch = _words(model.task, group, samples, seed, split, device)
-            counts = [torch.stack(count) for count in _counts(model, batch)]
+            # known to the host, so that models compute no more than these lengths need
+            asked = torch.tensor(group).repeat_interleave(samples)
+            batch = _words(model.task, group, asked, seed, split, device)
+            lengths_of_rows = model.task.input_length(asked)
+            counts = [torch.stack(count) for count in _counts(model, batch, lengths_of_rows)]
             found.append([c.view(2, len(group), -1, SUB_BATCH).sum(-1).cpu() for c in counts])
     model.train(was_training)
     known = tuple(sorted(set(lengths)))
@@ -86,9 +89,10 @@ def _grouped(task: Task, lengths: list[int], samples: int, cells: int) -> Iterat
 
 
 def _words(
-    task: Task, lengths: list[int], samples: int, seed: int, split: str, device: torch.device
+    task: Task, lengths: list[int], asked: Tensor, seed: int, split: str, device: torch.device
 ) -> Batch:
-    """The words of some lengths, `samples` of each."""
+    """The words of some lengths, one for each that is `asked` for."""
+    samples = len(asked) // len(lengths)
     key = keys([seed], split).to(device)
     wide = task.draws(task.input_length(lengths[-1]))
     numbers = []
@@ -96,14 +100,13 @@ def _words(
         draws = task.draws(task.input_length(length))
         drawn = uniform(key, length, samples * draws).view(samples, draws)
         numbers.append(pad(drawn, (0, wide - draws)))
-    rows = torch.tensor(lengths, device=device).repeat_interleave(samples)
-    return task.sample_from(torch.cat(numbers), rows, lengths[-1])
+    return task.sample_from(torch.cat(numbers), asked, lengths[-1])
 
 
-def _counts(model: Model, batch: Batch) -> list[tasks.Counts]:
+def _counts(model: Model, batch: Batch, lengths: Tensor) -> list[tasks.Counts]:
     """For every seed the counts of all rows."""
     if not isinstance(model, Stacked):
-        return [tasks.count(model(batch.input, batch.lengths), batch.target, batch.mask)]
+        return [tasks.count(model(batch.input, lengths), batch.target, batch.mask)]
     words = batch.input.expand(model.seeds, *batch.input.shape)
-    lengths = batch.lengths.expand(model.seeds, len(batch))
-    return [tasks.count(one, batch.target, batch.mask) for one in model(words, lengths)]
+    logits = model(words, lengths.expand(model.seeds, len(batch)))
+    return [tasks.count(one, batch.target, batch.mask) for one in logits]

@@ -7,10 +7,12 @@ from typing import Any
 
 import torch
 from safetensors import SafetensorError
-from safetensors.torch import load_file, save_file
+from safetensors.torch import load_file
+from safetensors.torch import save as serialized
 from torch import Tensor
 
 from prlstm import tasks
+from prlstm.files import write_whole
 from prlstm.models.model import Model
 from prlstm.models.registry import assembled, kind
 from prlstm.models.stacked import Stacked
@@ -19,10 +21,7 @@ CONFIG, WEIGHTS = "config.json", "model.safetensors"
 
 
 def save(model: Model, folder: Path | str) -> None:
-    """Write a model: each file beside its final name first, then moved into place.
-
-    What a folder holds under these names is replaced.
-    """
+    """Write a model. What a folder holds under the names of its files is replaced."""
     if not isinstance(model, Model) or isinstance(model, Stacked):
         raise TypeError(
             f"model is a {type(model).__name__}: expected a Model; "
@@ -38,12 +37,8 @@ def save(model: Model, folder: Path | str) -> None:
         "task": model.task.name,
         "hyper_parameters": asdict(model.options),
     }
-    beside = path / f".{WEIGHTS}.new"
-    save_file(weights, beside)
-    beside.replace(path / WEIGHTS)
-    beside = path / f".{CONFIG}.new"
-    beside.write_text(json.dumps(config, indent=2) + "\n")
-    beside.replace(path / CONFIG)
+    write_whole(path / WEIGHTS, serialized(weights))
+    write_whole(path / CONFIG, (json.dumps(config, indent=2) + "\n").encode())
 
 
 def load(folder: Path | str, device: torch.device | str | None = None) -> Model:

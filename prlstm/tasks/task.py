@@ -174,7 +174,7 @@ class Task(ABC):
             )
         if numbers.device.type == "cpu" and not ((numbers >= 0) & (numbers < 1)).all():
             raise ValueError("numbers: expected 0 <= number < 1 everywhere")
-        # whole numbers have no gradients: without their bookkeeping every call is a quarter cheaper
+        # whole numbers have no gradients: without their bookkeeping every call costs less
         with torch.inference_mode():
             tokens, answers = self.draw(numbers, n, longest)
         expected = (len(n), longest), (len(n), self.output_length(longest))

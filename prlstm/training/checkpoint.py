@@ -5,7 +5,6 @@ another. Nothing is pickled.
 """
 
 import json
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +14,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save
 from torch import Tensor, nn
 
+from prlstm.files import write_whole
 from prlstm.models import Stacked
 from prlstm.training.trainer import Trainer
 
@@ -32,7 +32,7 @@ class Checkpoint:
     moments: dict[str, dict[str, Tensor]]
 
     def write(self, path: Path) -> None:
-        """Write it whole or not at all: a full disk or a kill leaves what was there before."""
+        """Write it, whole or not at all."""
         tensors = {f"weights/{name}": weight for name, weight in self.weights.items()}
         for kind, moment in self.moments.items():
             tensors |= {f"{kind}/{name}": tensor for name, tensor in moment.items()}
@@ -120,17 +120,3 @@ def _moment(trainer: Trainer, name: str, kind: str) -> Tensor:
 
 def _by_seed(trainer: Trainer, tensor: Tensor) -> Tensor:
     return tensor if trainer.model.seeds > 1 else tensor[None]
-
-
-def write_whole(path: Path, contents: bytes) -> None:
-    """Write a file beside its name and move it into place, so that it is never seen half."""
-    beside = path.with_name(f".{path.name}.new")
-    try:
-        with beside.open("wb") as file:
-            file.write(contents)
-            file.flush()
-            os.fsync(file.fileno())
-        beside.replace(path)
-    except OSError:
-        beside.unlink(missing_ok=True)
-        raise

@@ -20,7 +20,8 @@ import torch
 from safetensors.torch import save
 
 from prlstm.environment import environment
-from prlstm.training.checkpoint import Checkpoint, write_whole
+from prlstm.files import write_whole
+from prlstm.training.checkpoint import Checkpoint
 from prlstm.training.config import RunConfig
 
 CONFIG, METRICS, CHECKPOINT = "config.json", "metrics.jsonl", "checkpoint.safetensors"

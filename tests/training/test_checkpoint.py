@@ -7,8 +7,9 @@ import pytest
 import torch
 from safetensors.torch import save_file
 
+from prlstm.files import write_whole
 from prlstm.training import Trainer
-from prlstm.training.checkpoint import Checkpoint, restore, take, write_whole
+from prlstm.training.checkpoint import Checkpoint, restore, take
 from tests.training.test_trainer import SMALL, run
 
 
