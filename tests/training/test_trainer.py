@@ -51,9 +51,11 @@ def test_stacked_seeds_are_trained_as_alone(model: str, task: str, dtype: torch.
             assert_rel(name, weight, weights[name], tolerance)
 
 
-def test_an_update_is_that_of_the_protocol() -> None:
-    """Clipped to one, then Adam: by hand, beside the trainer."""
-    trainer = Trainer([run(task="stack_manipulation", seed=4)], dtype=torch.float64)
+@pytest.mark.parametrize("clip", [1.0, 0.05])
+def test_an_update_is_that_of_the_protocol(clip: float) -> None:
+    """Clipped, then Adam: by hand, beside the trainer."""
+    config = run(task="stack_manipulation", seed=4, clip=clip)
+    trainer = Trainer([config], dtype=torch.float64)
     (model,) = trainer.models()
     optimizer = torch.optim.Adam(model.parameters(), 1e-3)
     for step in range(5):
@@ -66,10 +68,11 @@ def test_an_update_is_that_of_the_protocol() -> None:
         gradients = [weight.grad for weight in model.parameters() if weight.grad is not None]
         norm = math.sqrt(sum(float(gradient.square().sum()) for gradient in gradients))
         for gradient in gradients:
-            gradient /= max(1.0, norm)
+            gradient /= max(1.0, norm / clip)
         optimizer.step()
         trainer.update()
         metrics = trainer.read_metrics()
+        assert norm > 0.05
         assert metrics.first_step == step
         assert metrics.loss.item() == pytest.approx(loss.item(), rel=1e-12)
         assert metrics.norm.item() == pytest.approx(norm, rel=1e-12)
