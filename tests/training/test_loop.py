@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from prlstm.training import loop
+from prlstm.training import RunFolder, loop
 from prlstm.training.loop import Progress, train
 from tests.training.test_trainer import run
 
@@ -78,7 +78,26 @@ def test_an_interrupt_saves_first(tmp_path: Path, straight: list[bytes]) -> None
 
     with pytest.raises(KeyboardInterrupt):
         train(RUNS, STEPS, tmp_path, report=stop)
+    for one in RUNS:
+        checkpoint = RunFolder.open(tmp_path / one.name).checkpoint()
+        assert checkpoint is not None
+        assert checkpoint.step == 30
     train(RUNS, STEPS, tmp_path)
+    assert weights(tmp_path) == straight
+
+
+def test_steps_that_are_done_once_more_have_one_row(tmp_path: Path, straight: list[bytes]) -> None:
+    def fail(progress: Progress) -> None:
+        if progress.step == 40:
+            raise RuntimeError
+
+    train(RUNS, 20, tmp_path)
+    # without a checkpoint since step 20, and rows of 30 and 40 on disk
+    with pytest.raises(RuntimeError):
+        train(RUNS, STEPS, tmp_path, report=fail)
+    folders = train(RUNS, STEPS, tmp_path)
+    for folder in folders:
+        assert [row["step"] for row in folder.metrics()] == [10, 20, 30, 40, 50, 60]
     assert weights(tmp_path) == straight
 
 
