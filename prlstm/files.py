@@ -1,7 +1,16 @@
-"""Files that are never seen half."""
+"""Files that are never seen half, and rows that are only ever added.
 
+Nothing is written through a symbolic link: a folder may come from somebody else.
+"""
+
+import fcntl
+import json
 import os
+from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
+
+Row = dict[str, Any]
 
 
 def write_whole(path: Path, contents: bytes) -> None:
@@ -11,7 +20,7 @@ def write_whole(path: Path, contents: bytes) -> None:
     """
     beside = path.with_name(f".{path.name}.new")
     try:
-        with beside.open("wb") as file:
+        with _opened(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC) as file:
             file.write(contents)
             file.flush()
             os.fsync(file.fileno())
@@ -19,3 +28,54 @@ def write_whole(path: Path, contents: bytes) -> None:
     except OSError:
         beside.unlink(missing_ok=True)
         raise
+
+
+def append_rows(path: Path, rows: Iterable[Row]) -> None:
+    """Add rows to a file of JSON lines, in place of one that was cut off."""
+    lines = "".join(json.dumps(row, allow_nan=False) + "\n" for row in rows).encode()
+    with _opened(path, os.O_RDWR | os.O_CREAT) as file:
+        # several processes may score one run
+        fcntl.flock(file, fcntl.LOCK_EX)
+        file.seek(_end_of_rows(file.read()))
+        file.truncate()
+        file.write(lines)
+
+
+def read_rows(path: Path) -> list[Row]:
+    """The rows of a file of JSON lines; the last one does not count if it was cut off."""
+    if not path.exists():
+        return []
+    contents = path.read_bytes()
+    whole = contents[: _end_of_rows(contents)]
+    rows = []
+    for number, line in enumerate(whole.split(b"\n")[:-1], 1):
+        try:
+            row = json.loads(line)
+        except (ValueError, RecursionError):
+            row = None
+        if not isinstance(row, dict):
+            shown = line.decode(errors="replace")
+            raise ValueError(f"{path}, line {number}: not a row ({shown!r:.60})")
+        rows.append(row)
+    return rows
+
+
+def read_object(path: Path) -> Row:
+    """The object that a JSON file holds."""
+    try:
+        contents = json.loads(path.read_bytes())
+    except (ValueError, RecursionError) as wrong:
+        raise ValueError(f"{path}: not JSON ({wrong})") from None
+    if not isinstance(contents, dict):
+        raise ValueError(f"{path}: expected an object")
+    return contents
+
+
+def _end_of_rows(contents: bytes) -> int:
+    """Behind the last end of a line there is nothing, or a row that was cut off."""
+    return contents.rfind(b"\n") + 1
+
+
+def _opened(path: Path, how: int) -> Any:
+    """A file for bytes, but not one that a link leads to."""
+    return os.fdopen(os.open(path, how | os.O_NOFOLLOW, 0o666), "r+b" if how & os.O_RDWR else "wb")

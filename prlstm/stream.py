@@ -30,9 +30,9 @@ def derived(key: Tensor, step: int | Tensor) -> Tensor:
     return _mixed(key + STRIDE * moment)
 
 
-def uniform(key: Tensor, step: int | Tensor, count: int) -> Tensor:
-    """Numbers (..., count) in [0, 1), float32: those of a step, for each key (...)."""
-    place = torch.arange(1, count + 1, device=key.device)
+def uniform(key: Tensor, step: int | Tensor, count: int, first: int = 0) -> Tensor:
+    """Numbers (..., count) in [0, 1), float32: those of a step from `first` on, for each key."""
+    place = torch.arange(first + 1, first + count + 1, device=key.device)
     state = _mixed(derived(key, step)[..., None] + STRIDE * place)
     return _shifted(state, 64 - BITS).to(torch.float32) * 2.0**-BITS
 

@@ -1,6 +1,6 @@
 """Accuracy over lengths: many lengths in few batches, counted in sub-batches."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -16,6 +16,8 @@ from prlstm.tasks.floors import SCORED, SUB_BATCH
 # every run is scored on the same words
 SEED, SPLIT = 1, "test"
 SAMPLES = 512
+# a run that reaches this has succeeded
+SUCCESS = 0.9
 # cells of all rows of a batch: what fits beside the weights
 CELLS = {"cpu": 1 << 16, "cuda": 1 << 21}
 
@@ -39,6 +41,15 @@ class LengthCounts:
         return float(self.accuracy.mean())
 
 
+@dataclass(frozen=True)
+class _Part:
+    """Some words of one length: `rows` of them from `first` on."""
+
+    length: int
+    first: int
+    rows: int
+
+
 def evaluate(
     model: Model,
     lengths: Sequence[int] = SCORED,
@@ -47,60 +58,102 @@ def evaluate(
     seed: int = SEED,
     split: str = SPLIT,
     cells: int | None = None,
+    report: Callable[[float], None] = lambda share: None,
 ) -> list[LengthCounts]:
     """How often a model is right, for every seed of it: on `samples` words of each length.
 
-    Lengths are those asked for. Batches hold about `cells` cells of the tapes of all seeds. Which
-    words there are depends on the seed and the split alone.
+    Lengths are those asked for. Batches hold about `cells` cells of the tapes of all seeds, and
+    fewer where a GPU runs out of memory. Which words there are depends on the seed and the split
+    alone. `report` is told which share of the work is done.
     """
     if samples < 1 or samples % SUB_BATCH:
         raise ValueError(f"samples={samples}: expected a multiple of {SUB_BATCH}")
     if not lengths or min(lengths) < 1:
         raise ValueError(f"lengths={list(lengths)!s:.80}: expected lengths >= 1")
     device, was_training = next(model.parameters()).device, model.training
-    budget = cells or CELLS.get(device.type, CELLS["cpu"])
-    found: list[list[Tensor]] = []
-    model.eval()
-    with torch.inference_mode():
-        for group in _grouped(model.task, sorted(set(lengths)), samples, budget // model.seeds):
-            # known to the host, so that models compute no more than these lengths need
-            asked = torch.tensor(group).repeat_interleave(samples)
-            batch = _words(model.task, group, asked, seed, split, device)
-            lengths_of_rows = model.task.input_length(asked)
-            counts = [torch.stack(count) for count in _counts(model, batch, lengths_of_rows)]
-            found.append([c.view(2, len(group), -1, SUB_BATCH).sum(-1).cpu() for c in counts])
-    model.train(was_training)
     known = tuple(sorted(set(lengths)))
-    by_seed = (torch.cat(parts, 1) for parts in zip(*found, strict=True))
-    return [LengthCounts(known, correct, total) for correct, total in by_seed]
+    budget = max(1, (cells or CELLS.get(device.type, CELLS["cpu"])) // model.seeds)
+    work = [_Part(length, 0, samples) for length in known]
+    whole = _cells(model.task, work)
+    found: list[Tensor] = []
+    model.eval()
+    try:
+        while work:
+            batch = _filled(model.task, work, budget)
+            try:
+                found.append(_counted(model, batch, seed, split, device))
+            except torch.OutOfMemoryError:
+                if budget < batch[-1].length:
+                    raise
+                torch.cuda.empty_cache()
+                budget //= 2
+                continue
+            work = _without(work, batch)
+            report(1 - _cells(model.task, work) / whole)
+    finally:
+        model.train(was_training)
+    # (seeds, correct and total, lengths, sub-batches)
+    counts = torch.cat(found, -1).view(model.seeds, 2, len(known), -1, SUB_BATCH).sum(-1).cpu()
+    return [LengthCounts(known, correct, total) for correct, total in counts]
 
 
-def _grouped(task: Task, lengths: list[int], samples: int, cells: int) -> Iterator[list[int]]:
-    """Neighbouring lengths, as many as their tapes have room together; one at least."""
-    group: list[int] = []
-    for length in lengths:
-        n = task.input_length(length)
-        tape = n + task.output_length(n)
-        if group and (len(group) + 1) * samples * tape > cells:
-            yield group
-            group = []
-        group.append(length)
-    yield group
+def _tape(task: Task, length: int) -> int:
+    n = task.input_length(length)
+    return n + task.output_length(n)
+
+
+def _cells(task: Task, work: list[_Part]) -> int:
+    return sum(_tape(task, part.length) * part.rows for part in work)
+
+
+def _filled(task: Task, work: list[_Part], budget: int) -> list[_Part]:
+    """The next words: as many as their tapes have room together, one at least."""
+    batch: list[_Part] = []
+    rows = 0
+    for part in work:
+        # all rows are as wide as the longest one
+        room = max(0 if batch else 1, budget // _tape(task, part.length) - rows)
+        if room < part.rows:
+            if room:
+                batch.append(_Part(part.length, part.first, room))
+            break
+        batch.append(part)
+        rows += part.rows
+    return batch
+
+
+def _without(work: list[_Part], done: list[_Part]) -> list[_Part]:
+    """What is left to do."""
+    last, rest = done[-1], work[len(done) :]
+    left = work[len(done) - 1].rows - last.rows
+    return [_Part(last.length, last.first + last.rows, left), *rest] if left else rest
+
+
+@torch.inference_mode()
+def _counted(
+    model: Model, batch: list[_Part], seed: int, split: str, device: torch.device
+) -> Tensor:
+    """Right and all answers of every row: (seeds, 2, rows)."""
+    # known to the host, so that models compute no more than these lengths need
+    asked = torch.cat([torch.full((part.rows,), part.length) for part in batch])
+    words = _words(model.task, batch, asked, seed, split, device)
+    lengths = model.task.input_length(asked)
+    return torch.stack([torch.stack(count) for count in _counts(model, words, lengths)])
 
 
 def _words(
-    task: Task, lengths: list[int], asked: Tensor, seed: int, split: str, device: torch.device
+    task: Task, batch: list[_Part], asked: Tensor, seed: int, split: str, device: torch.device
 ) -> Batch:
-    """The words of some lengths, one for each that is `asked` for."""
-    samples = len(asked) // len(lengths)
+    """The words of a batch, one for each length that is `asked` for."""
     key = keys([seed], split).to(device)
-    wide = task.draws(task.input_length(lengths[-1]))
+    longest = batch[-1].length
+    wide = task.draws(task.input_length(longest))
     numbers = []
-    for length in lengths:
-        draws = task.draws(task.input_length(length))
-        drawn = uniform(key, length, samples * draws).view(samples, draws)
-        numbers.append(pad(drawn, (0, wide - draws)))
-    return task.sample_from(torch.cat(numbers), asked, lengths[-1])
+    for part in batch:
+        draws = task.draws(task.input_length(part.length))
+        drawn = uniform(key, part.length, part.rows * draws, part.first * draws)
+        numbers.append(pad(drawn.view(part.rows, draws), (0, wide - draws)))
+    return task.sample_from(torch.cat(numbers), asked, longest)
 
 
 def _counts(model: Model, batch: Batch, lengths: Tensor) -> list[tasks.Counts]:

@@ -12,12 +12,18 @@ from safetensors.torch import save as serialized
 from torch import Tensor
 
 from prlstm import tasks
-from prlstm.files import write_whole
+from prlstm.files import read_object, write_whole
 from prlstm.models.model import Model
 from prlstm.models.registry import assembled, kind
 from prlstm.models.stacked import Stacked
 
-CONFIG, WEIGHTS = "config.json", "model.safetensors"
+CONFIG = "config.json"
+# of a run there may be several: the last, those that validated best, and their average
+WEIGHTS = {
+    "last": "model.safetensors",
+    "best": "best.safetensors",
+    "average": "average.safetensors",
+}
 
 
 def save(model: Model, folder: Path | str) -> None:
@@ -37,31 +43,38 @@ def save(model: Model, folder: Path | str) -> None:
         "task": model.task.name,
         "hyper_parameters": asdict(model.options),
     }
-    write_whole(path / WEIGHTS, serialized(weights))
+    write_whole(path / WEIGHTS["last"], serialized(weights))
     write_whole(path / CONFIG, (json.dumps(config, indent=2) + "\n").encode())
 
 
-def load(folder: Path | str, device: torch.device | str | None = None) -> Model:
-    """Read a model, ready to answer: in evaluation mode, on the CPU unless a device is named."""
-    path = Path(folder)
-    for name in (CONFIG, WEIGHTS):
+def load(
+    folder: Path | str, device: torch.device | str | None = None, *, weights: str = "last"
+) -> Model:
+    """Read a model, ready to answer: in evaluation mode, on the CPU unless a device is named.
+
+    Of a run, `weights` may also be "best" (those that validated best) or "average".
+    """
+    if weights not in WEIGHTS:
+        raise ValueError(f"weights={weights!r}: expected one of {', '.join(WEIGHTS)}")
+    path, file = Path(folder), WEIGHTS[weights]
+    for name in (CONFIG, file):
         if not (path / name).is_file():
             raise FileNotFoundError(f"folder={str(folder)!r}: expected a file {name} in it")
     config = _read_config(path / CONFIG)
     try:
         options = kind(config["model"]).options.read(config["model"], config["hyper_parameters"])
-        # drawn with a seed, so that nothing of the user's random numbers is used up
-        model = assembled(config["model"], tasks.get(config["task"]), options, seed=0)
-    except (TypeError, ValueError) as wrong:
+        # shapes alone, until the file has been seen to hold them: sizes may be anybody's
+        with torch.device("meta"):
+            model = assembled(config["model"], tasks.get(config["task"]), options, seed=None)
+    except (TypeError, ValueError, OverflowError, RuntimeError) as wrong:
         raise ValueError(f"{path / CONFIG}: {wrong}") from None
     try:
-        weights = load_file(path / WEIGHTS)
+        given = load_file(path / file)
     except SafetensorError as damaged:
-        raise ValueError(f"{path / WEIGHTS}: not a whole file of weights ({damaged})") from None
-    _check_weights(path / WEIGHTS, weights, model.state_dict())
-    model.to(next(iter(weights.values())).dtype)
-    model.load_state_dict(weights)
-    return model.to(device).eval()
+        raise ValueError(f"{path / file}: not a whole file of weights ({damaged})") from None
+    _check_weights(path / file, given, model.state_dict())
+    model.load_state_dict(given, assign=True)
+    return model.requires_grad_().to(device).eval()
 
 
 def _check_weights(path: Path, given: dict[str, Tensor], expected: dict[str, Tensor]) -> None:
@@ -89,13 +102,8 @@ def _check_weights(path: Path, given: dict[str, Tensor], expected: dict[str, Ten
 
 
 def _read_config(path: Path) -> dict[str, Any]:
-    try:
-        config = json.loads(path.read_text())
-    except ValueError as wrong:
-        raise ValueError(f"{path}: not JSON ({wrong})") from None
+    config = read_object(path)
     keys = {"model": str, "task": str, "hyper_parameters": dict}
-    if not isinstance(config, dict) or not all(
-        isinstance(config.get(key), kind) for key, kind in keys.items()
-    ):
+    if not all(isinstance(config.get(key), kind) for key, kind in keys.items()):
         raise ValueError(f"{path}: expected an object with {', '.join(keys)}")
     return config

@@ -2,15 +2,18 @@
 
 from prlstm.training.config import RunConfig
 from prlstm.training.curriculum import Curriculum
-from prlstm.training.loop import Progress, train
-from prlstm.training.runs import RunFolder
+from prlstm.training.events import Event, Report
+from prlstm.training.loop import train
+from prlstm.training.runs import Request, RunFolder
 from prlstm.training.schedule import Schedule
 from prlstm.training.trainer import Metrics, Trainer
 
 __all__ = [
     "Curriculum",
+    "Event",
     "Metrics",
-    "Progress",
+    "Report",
+    "Request",
     "RunConfig",
     "RunFolder",
     "Schedule",

@@ -5,118 +5,174 @@ another. Nothing is pickled.
 """
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import torch
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save
-from torch import Tensor, nn
+from torch import Tensor
 
 from prlstm.files import write_whole
-from prlstm.models import Stacked
+from prlstm.models import Model, Stacked
 from prlstm.training.trainer import Trainer
 
 FORMAT, KEY = "prlstm checkpoint 1", "checkpoint"
 MOMENTS = ("exp_avg", "exp_avg_sq")
+# the weights, their average where there is one, and the moments of the optimiser
+PARTS = ("weights", "average", *MOMENTS)
+
+Tensors = Mapping[str, Tensor]
 
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """One seed's weights, the moments of its optimiser, and after how many steps they were."""
+    """One seed after a number of steps: for each of `PARTS` a tensor for every weight."""
 
     step: int
     run: str
-    weights: dict[str, Tensor]
-    moments: dict[str, dict[str, Tensor]]
+    parts: Mapping[str, Tensors]
+
+    @property
+    def weights(self) -> Tensors:
+        """The weights by the names of the network."""
+        return self.parts["weights"]
 
     def write(self, path: Path) -> None:
         """Write it, whole or not at all."""
-        tensors = {f"weights/{name}": weight for name, weight in self.weights.items()}
-        for kind, moment in self.moments.items():
-            tensors |= {f"{kind}/{name}": tensor for name, tensor in moment.items()}
+        tensors = {
+            f"{part}/{name}": tensor.contiguous()
+            for part, named in self.parts.items()
+            for name, tensor in named.items()
+        }
         # one entry: the order of several is not fixed, and equal runs give equal bytes
         metadata = {KEY: json.dumps({"format": FORMAT, "run": self.run, "step": self.step})}
-        contents = save({name: t.contiguous() for name, t in tensors.items()}, metadata)
-        write_whole(path, contents)
+        write_whole(path, save(tensors, metadata))
 
     @staticmethod
     def read(path: Path) -> "Checkpoint":
         """Read it, or say what is wrong with the file."""
-        try:
-            with safe_open(path, "pt") as file:
-                said = json.loads((file.metadata() or {}).get(KEY, "{}"))
-                names = file.keys()
-                tensors = {name: file.get_tensor(name) for name in names}
-        except (SafetensorError, ValueError) as damaged:
-            raise ValueError(f"{path}: not a whole checkpoint ({damaged})") from None
-        if not isinstance(said, dict) or said.get("format") != FORMAT:
-            raise ValueError(f"{path}: not a checkpoint of a run, expected format {FORMAT!r}")
-        parts: dict[str, dict[str, Tensor]] = {kind: {} for kind in ("weights", *MOMENTS)}
+        with _opened(path) as file:
+            step, run = _header(path, file)
+            names = file.keys()
+            tensors = {name: file.get_tensor(name) for name in names}
+        parts: dict[str, dict[str, Tensor]] = {}
         for name, tensor in tensors.items():
-            kind, _, rest = name.partition("/")
-            if kind not in parts:
+            part, _, rest = name.partition("/")
+            if part not in PARTS:
                 raise ValueError(f"{path}: {name} is not expected in a checkpoint")
-            parts[kind][rest] = tensor
-        weights = parts.pop("weights")
-        return Checkpoint(int(said["step"]), str(said["run"]), weights, parts)
+            parts.setdefault(part, {})[rest] = tensor
+        return Checkpoint(step, run, parts)
+
+
+def read_step(path: Path) -> int:
+    """After how many steps a checkpoint was taken: its tensors are not read."""
+    with _opened(path) as file:
+        return _header(path, file)[0]
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[Any]:
+    try:
+        with safe_open(path, "pt") as file:
+            yield file
+    except (SafetensorError, RecursionError) as damaged:
+        raise ValueError(f"{path}: not a whole checkpoint ({damaged})") from None
+
+
+def _header(path: Path, file: Any) -> tuple[int, str]:
+    """Step and run."""
+    said = json.loads((file.metadata() or {}).get(KEY, "{}"))
+    if not isinstance(said, dict) or said.get("format") != FORMAT:
+        raise ValueError(f"{path}: not a checkpoint of a run, expected format {FORMAT!r}")
+    if type(said.get("step")) is not int or said["step"] < 0:
+        raise ValueError(f"{path}: step={said.get('step')!r}, expected an integer >= 0")
+    return said["step"], str(said.get("run"))
 
 
 def take(trainer: Trainer) -> list[Checkpoint]:
     """A checkpoint of every run, as it is now."""
-    stacked = _stacked(trainer)
-    taken = []
-    for seed, run in enumerate(trainer.runs):
-        weights = {name: weight.detach()[seed].cpu() for name, weight in stacked.items()}
-        moments = {
-            kind: {name: _moment(trainer, name, kind)[seed].cpu() for name in stacked}
-            for kind in MOMENTS
-        }
-        taken.append(Checkpoint(trainer.step, run.name, weights, moments))
-    return taken
+    parts = {
+        part: {name: tensor.detach().cpu() for name, tensor in named.items()}
+        for part, named in _parts(trainer).items()
+    }
+    return [
+        Checkpoint(
+            trainer.step,
+            run.name,
+            {part: {name: t[seed] for name, t in named.items()} for part, named in parts.items()},
+        )
+        for seed, run in enumerate(trainer.runs)
+    ]
 
 
 def restore(trainer: Trainer, checkpoints: Sequence[Checkpoint]) -> None:
     """Put a fresh trainer where checkpoints of all its runs were taken."""
+    expected = {
+        f"{part}/{name}": tensor.shape[1:]
+        for part, named in _parts(trainer).items()
+        for name, tensor in named.items()
+    }
     for run, checkpoint in zip(trainer.runs, checkpoints, strict=True):
         if checkpoint.run != run.name:
-            raise ValueError(f"a checkpoint of {checkpoint.run}: expected one of {run.name}")
+            raise ValueError(f"a checkpoint of {checkpoint.run!r:.80}: expected one of {run.name}")
         if checkpoint.step != checkpoints[0].step:
             raise ValueError(
                 f"{run.name} stands at step {checkpoint.step}, {checkpoints[0].run} at "
                 f"{checkpoints[0].step}: expected one step for all"
             )
+        given = {
+            f"{part}/{name}": tensor.shape
+            for part, named in checkpoint.parts.items()
+            for name, tensor in named.items()
+        }
+        for name in expected.keys() | given.keys():
+            if expected.get(name) != given.get(name):
+                raise ValueError(
+                    f"the checkpoint of {run.name}: {name} has shape {_shown(given.get(name))}, "
+                    f"expected {_shown(expected.get(name))}"
+                )
     trainer.step = checkpoints[0].step
-    for name, weight in _stacked(trainer).items():
-        parts = [checkpoint.weights[name] for checkpoint in checkpoints]
-        with torch.no_grad():
-            weight.copy_(torch.stack(parts))
-        state = trainer.optimizer.state[_parameter(trainer, name)]
-        # where Adam keeps it on the device that it is on
-        where = weight.device if trainer.optimizer.defaults["fused"] else "cpu"
+    # on CUDA Adam counts its steps there
+    where = trainer.device if trainer.optimizer.defaults["fused"] else "cpu"
+    for weight in _own(trainer.model).values():
+        state = trainer.optimizer.state[weight]
         state["step"] = torch.tensor(float(trainer.step), device=where)
-        for kind in MOMENTS:
-            parts = [checkpoint.moments[kind][name] for checkpoint in checkpoints]
-            state[kind] = torch.stack(parts).view_as(_parameter(trainer, name)).to(weight.device)
+        for moment in MOMENTS:
+            state[moment] = torch.empty_like(weight, requires_grad=False)
+    with torch.no_grad():
+        for part, named in _parts(trainer).items():
+            for name, tensor in named.items():
+                tensor.copy_(torch.stack([one.parts[part][name] for one in checkpoints]))
 
 
-def _parameter(trainer: Trainer, name: str) -> nn.Parameter:
-    network = trainer.model.network
-    return network.get_parameter(f"way.{name}" if trainer.model.seeds > 1 else name)
+def _shown(shape: torch.Size | None) -> str:
+    return "none" if shape is None else str(tuple(shape))
 
 
-def _stacked(trainer: Trainer) -> dict[str, Tensor]:
-    """The weights by the names of a lone network, with an axis of seeds."""
-    stacked = isinstance(trainer.model, Stacked)
-    way = trainer.model.network.get_submodule("way" if stacked else "")
-    return {name: _by_seed(trainer, weight) for name, weight in way.named_parameters()}
+def _parts(trainer: Trainer) -> dict[str, dict[str, Tensor]]:
+    """What a trainer holds, with an axis of seeds: views, so that it can be written to."""
+    own = _own(trainer.model)
+    parts: dict[str, dict[str, Tensor]] = {"weights": dict(own)}
+    if trainer.average is not None:
+        parts["average"] = dict(_own(trainer.average))
+    for moment in MOMENTS:
+        # before the first step Adam holds nothing
+        parts[moment] = {
+            name: trainer.optimizer.state.get(weight, {}).get(moment, torch.zeros_like(weight))
+            for name, weight in own.items()
+        }
+    alone = trainer.model.seeds == 1
+    return {
+        part: {name: tensor[None] if alone else tensor for name, tensor in named.items()}
+        for part, named in parts.items()
+    }
 
 
-def _moment(trainer: Trainer, name: str, kind: str) -> Tensor:
-    weight = _parameter(trainer, name)
-    return _by_seed(trainer, trainer.optimizer.state.get(weight, {}).get(kind, weight * 0).detach())
-
-
-def _by_seed(trainer: Trainer, tensor: Tensor) -> Tensor:
-    return tensor if trainer.model.seeds > 1 else tensor[None]
+def _own(model: Model) -> dict[str, torch.nn.Parameter]:
+    """The weights by the names of a lone network."""
+    way = model.network.get_submodule("way" if isinstance(model, Stacked) else "")
+    return dict(way.named_parameters())

@@ -10,6 +10,7 @@ from typing import Any
 from prlstm import models, tasks
 from prlstm.models import Model
 from prlstm.training.curriculum import Curriculum
+from prlstm.training.precision import PRECISIONS
 from prlstm.training.schedule import Schedule
 
 
@@ -17,6 +18,7 @@ from prlstm.training.schedule import Schedule
 class RunConfig:
     """A task, a model, a seed, and how it is trained. Equal configurations give equal runs.
 
+    `average` is the share that an average of the weights keeps at every step; at 0 there is none.
     The number of steps and the device are not part of it: a longer run goes on from a shorter one.
     """
 
@@ -26,6 +28,8 @@ class RunConfig:
     seed: int = 0
     batch_size: int = 128
     clip: float = 1.0
+    precision: str = "float32"
+    average: float = 0.0
     curriculum: Curriculum = field(default_factory=Curriculum)
     schedule: Schedule = field(default_factory=Schedule)
 
@@ -34,12 +38,18 @@ class RunConfig:
         options = models.kind(self.model).options.read(self.model, dict(self.hyper_parameters))
         # all of them, so that a default that is written out is the same run
         object.__setattr__(self, "hyper_parameters", MappingProxyType(asdict(options)))
-        if self.seed < 0:
-            raise ValueError(f"seed={self.seed}: expected an integer >= 0")
-        if self.batch_size < 1:
-            raise ValueError(f"batch_size={self.batch_size}: expected an integer >= 1")
+        for name, least in (("seed", 0), ("batch_size", 1)):
+            value = getattr(self, name)
+            if type(value) is not int or value < least:
+                raise ValueError(f"{name}={value!r}: expected an integer >= {least}")
         if not self.clip > 0:
             raise ValueError(f"clip={self.clip}: expected a number > 0")
+        if self.precision not in PRECISIONS:
+            raise ValueError(
+                f"precision={self.precision!r}: expected one of {', '.join(PRECISIONS)}"
+            )
+        if not 0 <= self.average < 1:
+            raise ValueError(f"average={self.average}: expected a number with 0 <= average < 1")
 
     def with_seed(self, seed: int) -> "RunConfig":
         """The same run with another seed."""
@@ -62,7 +72,32 @@ class RunConfig:
 
     @property
     def name(self) -> str:
-        """Task, model, seed, and a hash of everything: the name of the run's folder."""
-        content = json.dumps(self.as_json(), sort_keys=True).encode()
-        digest = hashlib.blake2b(content, digest_size=5).hexdigest()
-        return f"{self.task}-{self.model}-s{self.seed}-{digest}"
+        """Task, model, a hash of all settings, and the seed: the name of the run's folder.
+
+        What is as usual is left out, so that a setting of tomorrow renames no run of today.
+        """
+        usual = _flat(RunConfig(task=self.task, model=self.model).with_seed(self.seed))
+        own = {name: value for name, value in _flat(self).items() if value != usual[name]}
+        digest = hashlib.blake2b(json.dumps(own, sort_keys=True).encode(), digest_size=4)
+        return f"{self.task}-{self.model}-{digest.hexdigest()}-s{self.seed}"
+
+
+def differences(configs: list[RunConfig]) -> list[dict[str, Any]]:
+    """For each configuration what not all of them have, seeds aside: name and value."""
+    flat = [_flat(config) for config in configs]
+    names = dict.fromkeys(name for one in flat for name in one if name != "seed")
+    differing = [name for name in names if any(one.get(name) != flat[0].get(name) for one in flat)]
+    return [{name: one[name] for name in differing if name in one} for one in flat]
+
+
+def _flat(config: RunConfig) -> dict[str, Any]:
+    """All settings by name, those of parts under the name of the part."""
+    flat: dict[str, Any] = {}
+    for name, value in config.as_json().items():
+        if name == "hyper_parameters":
+            flat |= value
+        elif isinstance(value, dict):
+            flat |= {f"{name}.{part}": inner for part, inner in value.items()}
+        else:
+            flat[name] = value
+    return flat

@@ -1,126 +1,216 @@
 """Runs trained to a number of steps: from where they stand, many seeds at once, kept on disk."""
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Collection, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
 from pathlib import Path
 
 import torch
-from torch import Tensor
 
+from prlstm.evaluation import evaluate
 from prlstm.training.checkpoint import Checkpoint, restore, take
 from prlstm.training.config import RunConfig
-from prlstm.training.runs import RunFolder
+from prlstm.training.events import Begun, Block, Report, Saved, Stepped, Stopped, Validated
+from prlstm.training.interrupt import Interrupt, deferred_interrupts
+from prlstm.training.precision import computing
+from prlstm.training.runs import METRICS, VALIDATION, Request, RunFolder, locked
 from prlstm.training.trainer import Metrics, Trainer
 
-# steps between two readings of the metrics, and seconds between two checkpoints
-BLOCK, CHECKPOINT_SECONDS = 100, 60.0
-
-
-@dataclass(frozen=True)
-class Progress:
-    """Where some runs stand, and the means over the last block of steps, for each run: (S,)."""
-
-    folders: Sequence[RunFolder]
-    step: int
-    seconds: float
-    loss: Tensor
-    accuracy: Tensor
-    norm: Tensor
+# steps between two readings of the metrics
+BLOCK = 100
+# words that neither training nor the score sees: of another seed
+VALIDATED, VALIDATION_SEED, VALIDATION_SAMPLES = range(41, 101), 2, 64
+# an accuracy on them with which a run counts as solved
+SOLVED = 0.99
 
 
 def train(
     configs: Sequence[RunConfig],
-    steps: int,
+    request: Request,
     root: Path,
     *,
     device: torch.device | str = "cpu",
-    checkpoint_seconds: float = CHECKPOINT_SECONDS,
-    report: Callable[[Progress], None] = lambda progress: None,
+    report: Report = lambda event: None,
 ) -> list[RunFolder]:
-    """Train runs that differ in their seeds to `steps` updates each, in folders below `root`.
+    """Train runs that differ in their seeds as far as is asked, in folders below `root`.
 
     A run goes on from its checkpoint. Those that stand at the same step are trained together; so
     a killed process loses at most what came after the last checkpoint, and the end is the same.
-    On an interrupt all is saved first.
+    An interrupt saves all, then is raised. A run whose loss is no number stops, the others go on,
+    and that is an error at the end.
     """
-    folders = [RunFolder.create(root, config, torch.device(device)) for config in configs]
-    with ExitStack() as held:
-        for folder in folders:
-            held.enter_context(folder.locked())
+    with ExitStack() as held, deferred_interrupts() as interrupt:
+        folders = []
+        for config in configs:
+            held.enter_context(locked(root / config.name))
+            folders.append(RunFolder.create(root, config, torch.device(device)))
         standing: dict[int, list[tuple[RunFolder, Checkpoint | None]]] = {}
         for folder in folders:
             checkpoint = folder.checkpoint()
-            step = 0 if checkpoint is None else checkpoint.step
-            standing.setdefault(step, []).append((folder, checkpoint))
-        for step, group in standing.items():
-            if step < steps:
-                _train_together(group, steps, device, checkpoint_seconds, report)
+            folder.ask(request)
+            if checkpoint is not None:
+                # a kill may have come before the weights were written
+                folder.publish(checkpoint)
+            if not _done(folder, checkpoint, request):
+                step = 0 if checkpoint is None else checkpoint.step
+                standing.setdefault(step, []).append((folder, checkpoint))
+        failures: list[str] = []
+        for group in standing.values():
+            checkpoints = [checkpoint for _, checkpoint in group if checkpoint is not None]
+            stack = _Stack([folder for folder, _ in group], checkpoints, device, request, report)
+            failures += stack.train(interrupt)
+    if failures:
+        raise FloatingPointError("\n".join(failures))
     return folders
 
 
-def _train_together(
-    group: list[tuple[RunFolder, Checkpoint | None]],
-    steps: int,
-    device: torch.device | str,
-    checkpoint_seconds: float,
-    report: Callable[[Progress], None],
-) -> None:
-    """Runs that stand at one step, trained as one."""
-    folders = [folder for folder, _ in group]
-    trainer = Trainer([folder.config for folder in folders], device)
-    checkpoints = [checkpoint for _, checkpoint in group if checkpoint is not None]
-    if checkpoints:
-        restore(trainer, checkpoints)
-    for folder in folders:
-        folder.forget_after(trainer.step)
-    # the clock goes on where the rows end
-    before = max((row["seconds"] for folder in folders for row in folder.metrics()), default=0.0)
-    start = saved = time.monotonic()
-    try:
-        while trainer.step < steps:
-            trainer.update(min(BLOCK - trainer.step % BLOCK, steps - trainer.step))
-            now = time.monotonic()
-            progress = _progress(folders, trainer, before + now - start)
-            _append(progress)
-            report(progress)
-            if now - saved >= checkpoint_seconds:
-                _save(folders, trainer)
-                saved = now
-    except KeyboardInterrupt:
-        _save(folders, trainer)
-        raise
-    _save(folders, trainer)
+def _done(folder: RunFolder, checkpoint: Checkpoint | None, request: Request) -> bool:
+    if checkpoint is None:
+        return False
+    if checkpoint.step >= request.steps:
+        return True
+    accuracy = folder.validated(checkpoint.step) if request.until_solved else None
+    return accuracy is not None and accuracy >= SOLVED
 
 
-def _progress(folders: Sequence[RunFolder], trainer: Trainer, seconds: float) -> Progress:
-    """The means over the last block; a loss that is no number ends the run."""
-    metrics: Metrics = trainer.read_metrics()
-    finite = metrics.loss.isfinite()
-    if not finite.all():
-        step, seed = (~finite).nonzero()[0].tolist()
-        raise FloatingPointError(
-            f"{folders[seed].path}: the loss is {metrics.loss[step, seed].item()} at step "
-            f"{metrics.first_step + step}; the last checkpoint before it is kept"
-        )
-    accuracy = metrics.correct.sum(0) / metrics.total.sum(0)
-    means = (metrics.loss.mean(0), accuracy, metrics.norm.mean(0))
-    return Progress(folders, trainer.step, seconds, *means)
+class _Stack:
+    """Runs that stand at one step, trained as one until each is done."""
+
+    def __init__(
+        self,
+        folders: list[RunFolder],
+        checkpoints: list[Checkpoint],
+        device: torch.device | str,
+        request: Request,
+        report: Report,
+    ) -> None:
+        self.folders, self.device, self.request, self.report = folders, device, request, report
+        self.trainer = self._restored(checkpoints)
+        for folder in folders:
+            folder.forget_after(self.trainer.step)
+        # the clock goes on where the rows end
+        rows = [row for folder in folders for row in folder.rows(METRICS)[-1:]]
+        self.start = time.monotonic() - max((row["seconds"] for row in rows), default=0.0)
+        self.saved = time.monotonic()
+
+    def train(self, interrupt: Interrupt) -> list[str]:
+        """Make the steps that are asked for; what failed is told."""
+        request, failures = self.request, []
+        self.report(Begun(self.folders, self.trainer.step, request.steps))
+        # an interrupt may have come before the validation of the step that it saved
+        if self._is_validated_here() and not self.folders[0].validated(self.trainer.step):
+            self._leave(self._validate())
+        while self.folders and self.trainer.step < request.steps:
+            self._make_block(interrupt)
+            failed = self._read_block()
+            failures += [f"{folder.path}: {why}" for folder, why in failed.items()]
+            self._leave(failed)
+            at_validation = self._is_validated_here() and not interrupt.asked
+            solved = self._validate() if at_validation else set()
+            if interrupt.asked or solved or self._is_time_to_save():
+                self._save()
+            if interrupt.asked:
+                raise KeyboardInterrupt
+            self._leave(solved)
+        self._save()
+        return failures
+
+    def _restored(self, checkpoints: list[Checkpoint]) -> Trainer:
+        trainer = Trainer([folder.config for folder in self.folders], self.device)
+        if checkpoints:
+            restore(trainer, checkpoints)
+        return trainer
+
+    def _make_block(self, interrupt: Interrupt) -> None:
+        """Steps to the next row, or fewer if there is something else to do."""
+        trainer = self.trainer
+        stops = (BLOCK, self.request.validate_every or BLOCK)
+        ahead = min(every - trainer.step % every for every in stops)
+        for _ in range(min(ahead, self.request.steps - trainer.step)):
+            trainer.update()
+            self.report(Stepped(trainer.step))
+            if interrupt.asked or self._is_time_to_save():
+                return
+
+    def _read_block(self) -> dict[RunFolder, str]:
+        """Rows of the last steps; those runs that failed in them, and why."""
+        metrics = self.trainer.read_metrics()
+        accuracy = metrics.correct.sum(0) / metrics.total.sum(0)
+        means = (metrics.loss.mean(0), accuracy, metrics.norm.mean(0))
+        seconds = round(time.monotonic() - self.start, 3)
+        failed = {}
+        for seed, folder in enumerate(self.folders):
+            if why := _failure(metrics, seed):
+                failed[folder] = why
+                self.report(Stopped(folder, self.trainer.step, why, failed=True))
+                continue
+            names = ("loss", "accuracy", "norm")
+            row = {name: mean[seed].item() for name, mean in zip(names, means, strict=True)}
+            folder.append(METRICS, {"step": self.trainer.step, "seconds": seconds} | row)
+        self.report(Block(self.folders, self.trainer.step, seconds, *means))
+        return failed
+
+    def _is_validated_here(self) -> bool:
+        step, every = self.trainer.step, self.request.validate_every
+        return every > 0 and step > 0 and (step % every == 0 or step == self.request.steps)
+
+    def _validate(self) -> set[RunFolder]:
+        """Rows of the accuracy on other words, the best weights; which runs are done by that."""
+        if not self.folders:
+            return set()
+        step, solved = self.trainer.step, set()
+        with computing(self.trainer.config.precision, self.trainer.device):
+            counts = evaluate(
+                self.trainer.model,
+                VALIDATED,
+                VALIDATION_SAMPLES,
+                seed=VALIDATION_SEED,
+                split="validation",
+            )
+        checkpoints = take(self.trainer)
+        for folder, checkpoint, count in zip(self.folders, checkpoints, counts, strict=True):
+            best, accuracy = folder.best(), count.score
+            folder.append(VALIDATION, {"step": step, "accuracy": accuracy})
+            # of equals the later one: it is trained longer
+            is_best = best is None or accuracy >= best.accuracy
+            if is_best:
+                folder.save_best(checkpoint, accuracy)
+            self.report(Validated(folder, step, accuracy, is_best))
+            if self.request.until_solved and accuracy >= SOLVED:
+                solved.add(folder)
+                self.report(Stopped(folder, step, f"validates at {accuracy:.1%}", failed=False))
+        return solved
+
+    def _is_time_to_save(self) -> bool:
+        return time.monotonic() - self.saved >= self.request.checkpoint_seconds
+
+    def _save(self) -> None:
+        if not self.folders:
+            return
+        for folder, checkpoint in zip(self.folders, take(self.trainer), strict=True):
+            folder.save(checkpoint)
+        self.saved = time.monotonic()
+        self.report(Saved(self.trainer.step))
+
+    def _leave(self, leaving: Collection[RunFolder]) -> None:
+        """Go on without some runs; what is worth keeping of them was saved."""
+        if not leaving:
+            return
+        checkpoints = take(self.trainer)
+        staying = [n for n, folder in enumerate(self.folders) if folder not in leaving]
+        self.folders = [self.folders[n] for n in staying]
+        if self.folders:
+            self.trainer = self._restored([checkpoints[n] for n in staying])
 
 
-def _append(progress: Progress) -> None:
-    for seed, folder in enumerate(progress.folders):
-        row = {
-            "step": progress.step,
-            "seconds": round(progress.seconds, 3),
-            "loss": progress.loss[seed].item(),
-            "accuracy": progress.accuracy[seed].item(),
-            "norm": progress.norm[seed].item(),
-        }
-        folder.append([row])
-
-
-def _save(folders: Sequence[RunFolder], trainer: Trainer) -> None:
-    for folder, checkpoint in zip(folders, take(trainer), strict=True):
-        folder.save(checkpoint)
+def _failure(metrics: Metrics, seed: int) -> str | None:
+    """What is no number, and where first."""
+    for name, values in (("loss", metrics.loss), ("norm of the gradient", metrics.norm)):
+        wrong = (~values[:, seed].isfinite()).nonzero()
+        if len(wrong):
+            step = int(wrong[0])
+            return (
+                f"the {name} is {values[step, seed].item()} at step {metrics.first_step + step}; "
+                "what was saved before it is kept"
+            )
+    return None

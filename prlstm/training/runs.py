@@ -1,36 +1,74 @@
 """Runs on disk: one folder each, named by the content of its configuration.
 
-    config.json              what was run, and with what it was made
+    config.json              what is run, and with what it was made
+    request.json             how far it was asked to go
     metrics.jsonl            one row for each block of steps
+    validation.jsonl         accuracy on words that neither training nor the score sees
+    scores.jsonl             right and all answers, for every length and sub-batch of 64
     checkpoint.safetensors   all that the run needs to go on
-    model.safetensors        the weights, for `prlstm.load`
+    model.safetensors        the last weights, for `prlstm.load`
+    best.safetensors         those that validated best; average.safetensors: their average
 
 Files are written whole; rows are appended, and a row that was cut off does not count.
 """
 
 import fcntl
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
-from typing import Any
 
 import torch
+from safetensors import SafetensorError, safe_open
 from safetensors.torch import save
 
 from prlstm.environment import environment
-from prlstm.files import write_whole
-from prlstm.training.checkpoint import Checkpoint
+from prlstm.files import Row, append_rows, read_object, read_rows, write_whole
+from prlstm.models.folder import CONFIG, WEIGHTS
+from prlstm.tasks.floors import SUB_BATCH
+from prlstm.training.checkpoint import Checkpoint, Tensors, read_step
 from prlstm.training.config import RunConfig
 
-CONFIG, METRICS, CHECKPOINT = "config.json", "metrics.jsonl", "checkpoint.safetensors"
-MODEL, LOCK = "model.safetensors", ".lock"
+REQUEST, CHECKPOINT, LOCK = "request.json", "checkpoint.safetensors", ".lock"
+METRICS, VALIDATION, SCORES = "metrics.jsonl", "validation.jsonl", "scores.jsonl"
+BEST = "best"
 
-Row = dict[str, Any]
+
+@dataclass(frozen=True, kw_only=True)
+class Request:
+    """How far some runs shall go, and what is done on the way. Changes no numbers of a step."""
+
+    steps: int
+    validate_every: int = 1000
+    until_solved: bool = False
+    checkpoint_seconds: float = 60.0
+    samples: int = 512
+
+    def __post_init__(self) -> None:
+        for name, least in (("steps", 1), ("validate_every", 0), ("samples", 1)):
+            value = getattr(self, name)
+            if type(value) is not int or value < least:
+                raise ValueError(f"{name}={value!r}: expected an integer >= {least}")
+        if self.samples % SUB_BATCH:
+            raise ValueError(f"samples={self.samples}: expected a multiple of {SUB_BATCH}")
+        if not self.checkpoint_seconds >= 0:
+            raise ValueError(
+                f"checkpoint_seconds={self.checkpoint_seconds}: expected a number >= 0"
+            )
+        if self.until_solved and not self.validate_every:
+            raise ValueError("until_solved=True: expected validate_every >= 1, to find out")
 
 
 @dataclass(frozen=True)
+class Best:
+    """The weights that validated best: after how many steps, and how well."""
+
+    step: int
+    accuracy: float
+
+
+@dataclass(frozen=True, eq=False)
 class RunFolder:
     """One run, in the folder `path`."""
 
@@ -44,8 +82,7 @@ class RunFolder:
         if (path / CONFIG).exists():
             return RunFolder.open(path)
         path.mkdir(parents=True, exist_ok=True)
-        contents = config.as_json() | {"made_with": environment(device)}
-        write_whole(path / CONFIG, (json.dumps(contents, indent=2) + "\n").encode())
+        _write_object(path / CONFIG, config.as_json() | {"made_with": environment(device)})
         return RunFolder(path, config)
 
     @staticmethod
@@ -54,67 +91,111 @@ class RunFolder:
         if not (path / CONFIG).is_file():
             raise FileNotFoundError(f"{path}: expected the folder of a run, with {CONFIG} in it")
         try:
-            contents = json.loads((path / CONFIG).read_text())
+            contents = read_object(path / CONFIG)
             contents.pop("made_with", None)
             config = RunConfig.from_json(contents)
         except (AttributeError, TypeError, ValueError) as wrong:
             raise ValueError(f"{path / CONFIG}: not the configuration of a run ({wrong})") from None
-        if config.name != path.name:
+        if config.name != path.resolve().name:
             raise ValueError(
                 f"{path / CONFIG}: the configuration of {config.name}, expected {path.name}: "
                 "it was changed, or the folder was renamed"
             )
         return RunFolder(path, config)
 
-    @contextmanager
-    def locked(self) -> Iterator[None]:
-        """Hold the run against other processes; the hold ends with this one, however it ends."""
-        with (self.path / LOCK).open("w") as file:
-            try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except OSError:
-                raise RuntimeError(f"{self.path}: another process is training this run") from None
-            yield
+    def request(self) -> Request:
+        """What was asked of the run last."""
+        path = self.path / REQUEST
+        if not path.is_file():
+            raise FileNotFoundError(f"{path}: expected what was asked of the run, it was removed")
+        known = {field.name for field in fields(Request)}
+        try:
+            given = read_object(path)
+            return Request(**{name: value for name, value in given.items() if name in known})
+        except (TypeError, ValueError) as wrong:
+            raise ValueError(f"{path}: not a request ({wrong})") from None
+
+    def ask(self, request: Request) -> None:
+        """Write down what is asked of the run."""
+        _write_object(self.path / REQUEST, asdict(request))
 
     def save(self, checkpoint: Checkpoint) -> None:
         """Write the checkpoint, then the weights that it holds."""
         checkpoint.write(self.path / CHECKPOINT)
-        # as `prlstm.load` knows them
-        weights = {f"network.{name}": w.contiguous() for name, w in checkpoint.weights.items()}
-        write_whole(self.path / MODEL, save(weights))
+        self.publish(checkpoint)
+
+    def publish(self, checkpoint: Checkpoint) -> None:
+        """Write the weights of a checkpoint as `prlstm.load` knows them."""
+        self._write_weights("last", checkpoint.weights)
+        if "average" in checkpoint.parts:
+            self._write_weights("average", checkpoint.parts["average"])
+
+    def save_best(self, checkpoint: Checkpoint, accuracy: float) -> None:
+        """Keep the weights of a checkpoint as the best ones."""
+        self._write_weights(BEST, checkpoint.weights, Best(checkpoint.step, accuracy))
+
+    def best(self) -> Best | None:
+        """Which weights are the best ones; None before the first validation."""
+        path = self.path / WEIGHTS[BEST]
+        if not path.exists():
+            return None
+        try:
+            with safe_open(path, "pt") as file:
+                said = json.loads((file.metadata() or {}).get(BEST, "{}"))
+            return Best(int(said["step"]), float(said["accuracy"]))
+        except (SafetensorError, ValueError, TypeError, KeyError, RecursionError) as damaged:
+            raise ValueError(f"{path}: not the best weights of a run ({damaged})") from None
 
     def checkpoint(self) -> Checkpoint | None:
         """Where the run stands; None before its first checkpoint."""
         path = self.path / CHECKPOINT
         return Checkpoint.read(path) if path.exists() else None
 
-    def append(self, rows: Sequence[Row]) -> None:
-        """Add rows of metrics."""
-        with (self.path / METRICS).open("a") as file:
-            file.writelines(json.dumps(row) + "\n" for row in rows)
+    def step(self) -> int | None:
+        """After how many steps the run was saved last; None before its first checkpoint."""
+        path = self.path / CHECKPOINT
+        return read_step(path) if path.exists() else None
 
-    def metrics(self) -> list[Row]:
-        """All whole rows of metrics."""
-        path = self.path / METRICS
-        return read_rows(path) if path.exists() else []
+    def append(self, name: str, row: Row) -> None:
+        """Add a row to `METRICS`, `VALIDATION` or `SCORES`."""
+        append_rows(self.path / name, [row])
+
+    def rows(self, name: str) -> list[Row]:
+        """All whole rows of `METRICS`, `VALIDATION` or `SCORES`."""
+        return read_rows(self.path / name)
+
+    def validated(self, step: int) -> float | None:
+        """The accuracy of a validation after so many steps, if there was one."""
+        found = [row["accuracy"] for row in self.rows(VALIDATION) if row["step"] == step]
+        return found[-1] if found else None
 
     def forget_after(self, step: int) -> None:
         """Drop the rows of steps that are done once more: those after `step`."""
-        kept = [row for row in self.metrics() if row["step"] <= step]
-        write_whole(self.path / METRICS, "".join(json.dumps(row) + "\n" for row in kept).encode())
+        for name in (METRICS, VALIDATION):
+            rows = self.rows(name)
+            kept = [row for row in rows if row["step"] <= step]
+            if kept != rows:
+                lines = "".join(json.dumps(row) + "\n" for row in kept)
+                write_whole(self.path / name, lines.encode())
+
+    def _write_weights(self, which: str, weights: Tensors, best: Best | None = None) -> None:
+        tensors = {f"network.{name}": weight.contiguous() for name, weight in weights.items()}
+        metadata = None if best is None else {BEST: json.dumps(asdict(best))}
+        write_whole(self.path / WEIGHTS[which], save(tensors, metadata))
 
 
-def read_rows(path: Path) -> list[Row]:
-    """The rows of a file of JSON lines; the last one does not count if it was cut off."""
-    lines = path.read_text().split("\n")
-    rows = []
-    # behind the last end of a line there is nothing, or a row that was cut off
-    for number, line in enumerate(lines[:-1], 1):
+@contextmanager
+def locked(path: Path) -> Iterator[None]:
+    """Hold a run's folder against other processes; the hold ends with this one, however it ends."""
+    path.mkdir(parents=True, exist_ok=True)
+    # opened to be added to: what a link leads to is not emptied
+    with (path / LOCK).open("a") as file:
         try:
-            row = json.loads(line)
-        except ValueError:
-            raise ValueError(f"{path}, line {number}: not a row ({line!r:.60})") from None
-        if not isinstance(row, dict):
-            raise ValueError(f"{path}, line {number}: not a row ({line!r:.60})")
-        rows.append(row)
-    return rows
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            raise RuntimeError(f"{path}: another process is training this run") from None
+        yield
+
+
+def _write_object(path: Path, contents: Row) -> None:
+    write_whole(path, (json.dumps(contents, indent=2) + "\n").encode())

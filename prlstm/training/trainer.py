@@ -1,5 +1,6 @@
 """Many seeds of one run, trained as one program: sample, answer, update."""
 
+import copy
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -11,6 +12,7 @@ from prlstm import tasks
 from prlstm.models import Model, Stacked
 from prlstm.stream import derived, keys, uniform
 from prlstm.training.config import RunConfig
+from prlstm.training.precision import computing, weight_type
 
 SPLIT = "train"
 
@@ -33,13 +35,8 @@ class Trainer:
     nothing waits for the host: metrics stay there until `read_metrics`.
     """
 
-    def __init__(
-        self,
-        runs: Sequence[RunConfig],
-        device: torch.device | str = "cpu",
-        dtype: torch.dtype = torch.float32,
-    ) -> None:
-        first = runs[0]
+    def __init__(self, runs: Sequence[RunConfig], device: torch.device | str = "cpu") -> None:
+        first, self.device = runs[0], torch.device(device)
         for run in runs:
             if run.with_seed(first.seed) != first:
                 raise ValueError(f"{run.name}: expected runs that differ in their seeds alone")
@@ -47,9 +44,12 @@ class Trainer:
         self.task = tasks.get(first.task)
         alone = [run.build() for run in runs]
         model = alone[0] if len(runs) == 1 else Stacked(alone)
-        self.model: Model = model.to(device=device, dtype=dtype).train()
+        self.model: Model = model.to(device, weight_type(first.precision)).train()
+        self.average: Model | None = None
+        if first.average:
+            self.average = copy.deepcopy(self.model).requires_grad_(False)
         # one kernel for all weights, where the device has it
-        fused = torch.device(device).type == "cuda"
+        fused = self.device.type == "cuda"
         self.optimizer = torch.optim.Adam(self.model.parameters(), first.schedule.rate, fused=fused)
         seeds = [run.seed for run in runs]
         self._keys, self._noise = (keys(seeds, split).to(device) for split in (SPLIT, "dropout"))
@@ -92,15 +92,26 @@ class Trainer:
         shape = (self._seeds, self.config.batch_size, -1)
         words, target, mask = (part.view(shape) for part in (batch.input, batch.target, batch.mask))
         noise = derived(self._noise, self.step)
-        if self._seeds == 1:
-            logits = self.model(words[0], target=target[0], noise=noise)[None]
-        else:
-            logits = self.model(words, target=target, noise=noise)
-        losses = vmap(tasks.loss)(logits, target)
         self.optimizer.zero_grad()
-        torch.autograd.backward(losses.sum())
+        with computing(self.config.precision, self.device):
+            if self._seeds == 1:
+                logits = self.model(words[0], target=target[0], noise=noise)[None]
+            else:
+                logits = self.model(words, target=target, noise=noise)
+            losses = vmap(tasks.loss)(logits, target)
+            torch.autograd.backward(losses.sum())
         norm = self.model.clip_gradients(self.config.clip)
         self.optimizer.step()
+        self._update_average()
         with torch.no_grad():
             counts = vmap(tasks.count)(logits, target, mask)
         return losses.detach(), counts.correct.sum(1), counts.total.sum(1), norm
+
+    @torch.no_grad()
+    def _update_average(self) -> None:
+        if self.average is None:
+            return
+        # the first steps are far from where the weights will be: they are forgotten sooner
+        kept = min(self.config.average, (1 + self.step) / (10 + self.step))
+        for average, weight in zip(self.average.parameters(), self.model.parameters(), strict=True):
+            average.lerp_(weight, 1 - kept)

@@ -280,7 +280,7 @@ class TestFolder:
         (folder / "config.json").write_text("{")
         self.refused(folder, "config.json: not JSON")
         (folder / "config.json").write_text("[]")
-        self.refused(folder, "config.json: expected an object with model, task, hyper_parameters")
+        self.refused(folder, "config.json: expected an object")
 
     def test_unknown_names(self, folder: Path) -> None:
         self.change(folder, model="pr_lstm2")

@@ -16,9 +16,11 @@ from tests.training.test_trainer import SMALL, run
 def same_checkpoints(first: list[Checkpoint], second: list[Checkpoint]) -> bool:
     return all(
         (a.step, a.run) == (b.step, b.run)
-        and all(a.weights[name].equal(b.weights[name]) for name in a.weights)
+        and a.parts.keys() == b.parts.keys()
         and all(
-            a.moments[k][name].equal(b.moments[k][name]) for k in a.moments for name in a.weights
+            tensor.equal(b.parts[part][name])
+            for part, named in a.parts.items()
+            for name, tensor in named.items()
         )
         for a, b in zip(first, second, strict=True)
     )
@@ -43,10 +45,10 @@ def test_going_on_gives_equal_bits(model: str, seeds: list[int], stop: int, tmp_
 
 
 def test_a_seed_may_go_on_alone(tmp_path: Path) -> None:
-    runs = [run(seed=seed) for seed in (1, 2)]
-    together = Trainer(runs, dtype=torch.float64)
+    runs = [run(seed=seed, precision="float64") for seed in (1, 2)]
+    together = Trainer(runs)
     together.update(5)
-    alone = Trainer(runs[1:], dtype=torch.float64)
+    alone = Trainer(runs[1:])
     restore(alone, take(together)[1:])
     alone.update(5)
     together.update(5)
@@ -87,7 +89,7 @@ class TestFaults:
 
     def test_of_another_run(self, path: Path) -> None:
         with pytest.raises(
-            ValueError, match=r"a checkpoint of parity_check-pr_lstm-s0.*: expected"
+            ValueError, match=r"a checkpoint of 'parity_check-pr_lstm-.*-s0': expected"
         ):
             restore(Trainer([run(seed=9)]), [Checkpoint.read(path)])
 

@@ -1,5 +1,6 @@
 """Runs that are stopped in any way go on as if nothing had happened."""
 
+import os
 import random
 import signal
 import subprocess
@@ -10,119 +11,235 @@ from pathlib import Path
 import pytest
 import torch
 
-from prlstm.training import RunFolder, loop
-from prlstm.training.loop import Progress, train
+import prlstm
+from prlstm.training import Event, Request, RunFolder, loop
+from prlstm.training.events import Begun, Block, Saved, Stepped, Stopped, Validated
+from prlstm.training.loop import train
+from prlstm.training.runs import METRICS, VALIDATION
 from tests.training.test_trainer import run
 
 STEPS = 60
 RUNS = [run(seed=seed) for seed in (3, 5)]
+FILES = ("model", "checkpoint", "best")
+
+
+def asked(steps: int = STEPS, **more: object) -> Request:
+    return Request(steps=steps, **{"validate_every": 30} | more)  # type: ignore[arg-type]
 
 
 @pytest.fixture(autouse=True)
 def _short_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(loop, "BLOCK", 10)
+    monkeypatch.setattr(loop, "VALIDATED", range(5, 9))
 
 
-def weights(root: Path) -> list[bytes]:
-    """The weights of both runs, and what they need to go on."""
-    names = ("model.safetensors", "checkpoint.safetensors")
-    return [(root / one.name / name).read_bytes() for one in RUNS for name in names]
+def kept(root: Path) -> list[bytes]:
+    """The weights of both runs, the best ones, and what they need to go on."""
+    return [
+        (root / one.name / f"{name}.safetensors").read_bytes() for one in RUNS for name in FILES
+    ]
 
 
 @pytest.fixture(scope="module")
 def straight(tmp_path_factory: pytest.TempPathFactory) -> list[bytes]:
     root = tmp_path_factory.mktemp("straight")
-    train(RUNS, STEPS, root)
-    return weights(root)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(loop, "VALIDATED", range(5, 9))
+        train(RUNS, asked(), root)
+    return kept(root)
 
 
-def test_rows_and_reports(tmp_path: Path) -> None:
-    seen: list[Progress] = []
-    folders = train(RUNS, 25, tmp_path, report=seen.append)
-    assert [progress.step for progress in seen] == [10, 20, 25]
+def test_rows_and_events(tmp_path: Path) -> None:
+    seen: list[Event] = []
+    folders = train(RUNS, asked(25, validate_every=20), tmp_path, report=seen.append)
+    assert isinstance(seen[0], Begun)
+    assert (seen[0].step, seen[0].steps) == (0, 25)
+    assert [event.step for event in seen if isinstance(event, Stepped)] == list(range(1, 26))
+    blocks = [event for event in seen if isinstance(event, Block)]
+    assert [block.step for block in blocks] == [10, 20, 25]
+    validated = [event for event in seen if isinstance(event, Validated)]
+    assert [event.step for event in validated] == [20, 20, 25, 25]
+    assert seen[-1] == Saved(25)
     for seed, folder in enumerate(folders):
-        rows = folder.metrics()
+        rows = folder.rows(METRICS)
         assert [row["step"] for row in rows] == [10, 20, 25]
-        assert [row["loss"] for row in rows] == [progress.loss[seed].item() for progress in seen]
+        assert [row["loss"] for row in rows] == [block.loss[seed].item() for block in blocks]
         assert all(0 <= row["accuracy"] <= 1 and row["norm"] > 0 for row in rows)
         assert rows[0]["seconds"] < rows[1]["seconds"] < rows[2]["seconds"]
+        validations = folder.rows(VALIDATION)
+        assert [row["step"] for row in validations] == [20, 25]
+        best = max(validations, key=lambda row: (row["accuracy"], row["step"]))
+        assert vars(folder.best()) == best
+        assert folder.request() == asked(25, validate_every=20)
     # all is done: nothing more happens
-    train(RUNS, 25, tmp_path, report=seen.append)
-    assert len(seen) == 3
+    seen.clear()
+    train(RUNS, asked(25, validate_every=20), tmp_path, report=seen.append)
+    assert not seen
+
+
+def test_the_best_weights_are_those_that_were_validated(tmp_path: Path) -> None:
+    (folder,) = train(RUNS[:1], asked(30), tmp_path)
+    first = (folder.path / "best.safetensors").read_bytes()
+    model = prlstm.load(folder.path, weights="best")
+    last = prlstm.load(folder.path)
+    # validated at the last step: they are the last ones
+    assert all(
+        weight.equal(other)
+        for weight, other in zip(model.parameters(), last.parameters(), strict=True)
+    )
+    # never better than that: they stay
+    folder.save_best(folder.checkpoint(), 1.5)  # type: ignore[arg-type]
+    first = (folder.path / "best.safetensors").read_bytes()
+    train(RUNS[:1], asked(60), tmp_path)
+    assert (folder.path / "best.safetensors").read_bytes() == first
+    best = folder.best()
+    assert best is not None
+    assert (best.step, best.accuracy) == (30, 1.5)
 
 
 def test_in_two_parts(tmp_path: Path, straight: list[bytes]) -> None:
-    train(RUNS, 17, tmp_path)
-    folders = train(RUNS, STEPS, tmp_path)
-    assert weights(tmp_path) == straight
+    train(RUNS, asked(17, validate_every=0), tmp_path)
+    folders = train(RUNS, asked(), tmp_path)
+    assert kept(tmp_path) == straight
     for folder in folders:
-        rows = folder.metrics()
+        rows = folder.rows(METRICS)
         assert [row["step"] for row in rows] == [10, 17, 20, 30, 40, 50, 60]
         seconds = [row["seconds"] for row in rows]
         assert seconds == sorted(seconds)
 
 
 def test_seeds_that_stand_at_different_steps(tmp_path: Path) -> None:
-    train(RUNS[:1], 20, tmp_path)
-    folders = train(RUNS, STEPS, tmp_path)
-    for folder in folders:
-        checkpoint = folder.checkpoint()
-        assert checkpoint is not None
-        assert checkpoint.step == STEPS
+    train(RUNS[:1], asked(20), tmp_path)
+    for folder in train(RUNS, asked(), tmp_path):
+        assert folder.step() == STEPS
 
 
-def test_an_interrupt_saves_first(tmp_path: Path, straight: list[bytes]) -> None:
-    def stop(progress: Progress) -> None:
-        if progress.step == 30:
-            raise KeyboardInterrupt
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("at", [27, 30])
+def test_an_interrupt_saves_first(
+    tmp_path: Path, straight: list[bytes], number: signal.Signals, at: int
+) -> None:
+    """In the midst of a block, and where a validation would follow."""
+
+    def stop(event: Event) -> None:
+        if event == Stepped(at):
+            os.kill(os.getpid(), number)
+
+    before = signal.getsignal(number)
+    with pytest.raises(KeyboardInterrupt):
+        train(RUNS, asked(), tmp_path, report=stop)
+    assert signal.getsignal(number) is before
+    for one in RUNS:
+        folder = RunFolder.open(tmp_path / one.name)
+        assert folder.step() == folder.rows(METRICS)[-1]["step"] == at
+        assert not folder.rows(VALIDATION)
+    train(RUNS, asked(), tmp_path)
+    assert kept(tmp_path) == straight
+
+
+def test_a_second_interrupt_does_not_wait(tmp_path: Path) -> None:
+    def stop(event: Event) -> None:
+        if event == Stepped(27):
+            for _ in range(2):
+                os.kill(os.getpid(), signal.SIGINT)
 
     with pytest.raises(KeyboardInterrupt):
-        train(RUNS, STEPS, tmp_path, report=stop)
-    for one in RUNS:
-        checkpoint = RunFolder.open(tmp_path / one.name).checkpoint()
-        assert checkpoint is not None
-        assert checkpoint.step == 30
-    train(RUNS, STEPS, tmp_path)
-    assert weights(tmp_path) == straight
+        train(RUNS, asked(), tmp_path, report=stop)
+    assert RunFolder.open(tmp_path / RUNS[0].name).step() is None
 
 
 def test_steps_that_are_done_once_more_have_one_row(tmp_path: Path, straight: list[bytes]) -> None:
-    def fail(progress: Progress) -> None:
-        if progress.step == 40:
+    def fail(event: Event) -> None:
+        if isinstance(event, Block) and event.step == 40:
             raise RuntimeError
 
-    train(RUNS, 20, tmp_path)
+    train(RUNS, asked(20), tmp_path)
     # without a checkpoint since step 20, and rows of 30 and 40 on disk
     with pytest.raises(RuntimeError):
-        train(RUNS, STEPS, tmp_path, report=fail)
-    folders = train(RUNS, STEPS, tmp_path)
+        train(RUNS, asked(), tmp_path, report=fail)
+    folders = train(RUNS, asked(), tmp_path)
     for folder in folders:
-        assert [row["step"] for row in folder.metrics()] == [10, 20, 30, 40, 50, 60]
-    assert weights(tmp_path) == straight
+        assert [row["step"] for row in folder.rows(METRICS)] == [10, 20, 30, 40, 50, 60]
+        assert [row["step"] for row in folder.rows(VALIDATION)] == [20, 30, 60]
+    assert [b for n, b in enumerate(kept(tmp_path)) if n % 3 < 2] == [
+        b for n, b in enumerate(straight) if n % 3 < 2
+    ]
 
 
-def test_a_loss_that_is_no_number(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    train(RUNS, 20, tmp_path)
-    before = weights(tmp_path)
+def poison(monkeypatch: pytest.MonkeyPatch, after: int) -> None:
+    """Spoil the weights of the second run."""
     update = loop.Trainer.update
 
-    def poisoned(self: loop.Trainer, steps: int) -> None:
-        with torch.no_grad():
-            next(self.model.parameters())[1].fill_(float("nan"))
-        update(self, steps)
+    def poisoned(self: loop.Trainer) -> None:
+        if self.step == after and len(self.runs) == 2:
+            with torch.no_grad():
+                next(self.model.parameters())[1].fill_(float("nan"))
+        update(self)
 
     monkeypatch.setattr(loop.Trainer, "update", poisoned)
-    with pytest.raises(FloatingPointError, match=r"s5.*: the loss is nan at step 20; the last"):
-        train(RUNS, STEPS, tmp_path)
-    assert weights(tmp_path) == before
+
+
+def test_a_loss_that_is_no_number(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, straight: list[bytes]
+) -> None:
+    """The run stops, and keeps what it was; the other one goes on to its end."""
+    train(RUNS, asked(20), tmp_path)
+    before = kept(tmp_path)
+    poison(monkeypatch, 24)
+    seen: list[Event] = []
+    message = r"s5: the loss is nan at step 24; what was saved before it is kept"
+    with pytest.raises(FloatingPointError, match=message):
+        train(RUNS, asked(), tmp_path, report=seen.append)
+    (stopped,) = [event for event in seen if isinstance(event, Stopped)]
+    assert stopped.failed
+    assert kept(tmp_path)[3:] == before[3:]
+    folder = RunFolder.open(tmp_path / RUNS[1].name)
+    assert [row["step"] for row in folder.rows(METRICS)] == [10, 20]
+    other = RunFolder.open(tmp_path / RUNS[0].name)
+    assert other.step() == STEPS
+    for name, weight in other.checkpoint().weights.items():  # type: ignore[union-attr]
+        reference = safetensors_weights(straight[1])[f"weights/{name}"]
+        torch.testing.assert_close(weight, reference, rtol=1e-3, atol=1e-5)
+    # and once more, when all of them fail
+    monkeypatch.setattr(loop.Trainer, "update", lambda self: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        train(RUNS, asked(), tmp_path)
+
+
+def safetensors_weights(contents: bytes) -> dict[str, torch.Tensor]:
+    from safetensors.torch import load
+
+    return load(contents)
+
+
+def test_until_solved(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A run that is solved leaves, those that are not go on, each as it would have alone."""
+    monkeypatch.setattr(loop, "SOLVED", 0.55)
+    request = asked(120, until_solved=True, validate_every=20)
+    seen: list[Event] = []
+    folders = train(RUNS, request, tmp_path / "together", report=seen.append)
+    stopped = {event.folder.path.name: event.step for event in seen if isinstance(event, Stopped)}
+    for folder in folders:
+        rows = folder.rows(VALIDATION)
+        assert all(row["accuracy"] < 0.55 for row in rows[:-1])
+        last = stopped.get(folder.path.name, 120)
+        assert folder.step() == rows[-1]["step"] == last
+        (alone,) = train([folder.config], request, tmp_path / "alone")
+        assert alone.step() == last
+    # they stay where they are
+    seen.clear()
+    train(RUNS, request, tmp_path / "together", report=seen.append)
+    assert not any(isinstance(event, Stepped) for event in seen if stopped)
+    assert len(stopped) == 2
 
 
 CODE = f"""
 import sys; from pathlib import Path
-from prlstm.training import loop
+from prlstm.training import Request, loop
 from tests.training.test_trainer import run
-loop.BLOCK = 10
-loop.train([run(seed=3), run(seed=5)], {STEPS}, Path(sys.argv[1]), checkpoint_seconds=0.0)
+loop.BLOCK, loop.VALIDATED = 10, range(5, 9)
+request = Request(steps={STEPS}, validate_every=30, checkpoint_seconds=0.0)
+loop.train([run(seed=3), run(seed=5)], request, Path(sys.argv[1]))
 """
 
 
@@ -147,5 +264,5 @@ def test_killed_runs_go_on(tmp_path: Path, straight: list[bytes]) -> None:
     # a first kill before any checkpoint may be, the second one later
     assert kill_at_work(tmp_path, 0.1 * chance.random())
     kill_at_work(tmp_path, 0.2 * chance.random())
-    train(RUNS, STEPS, tmp_path)
-    assert weights(tmp_path) == straight
+    train(RUNS, asked(), tmp_path)
+    assert kept(tmp_path) == straight

@@ -10,9 +10,10 @@ import pytest
 import torch
 
 import prlstm
-from prlstm.training import Trainer
+from prlstm.files import read_rows
+from prlstm.training import RunConfig, Trainer
 from prlstm.training.checkpoint import restore, take
-from prlstm.training.runs import RunFolder, read_rows
+from prlstm.training.runs import METRICS, SCORES, VALIDATION, Request, RunFolder, locked
 from tests.training.test_trainer import run
 
 CPU = torch.device("cpu")
@@ -29,7 +30,7 @@ def test_a_folder_is_named_by_its_content(folder: RunFolder, tmp_path: Path) -> 
     assert {"device", "torch", "commit", "date"} <= set(made)
     assert RunFolder.open(folder.path).config == folder.config
     # once more is the same run
-    assert RunFolder.create(tmp_path, run(seed=4), CPU) == folder
+    assert RunFolder.create(tmp_path, run(seed=4), CPU).path == folder.path
     assert RunFolder.create(tmp_path, run(seed=5), CPU).path != folder.path
 
 
@@ -49,22 +50,26 @@ def test_a_run_is_a_model(folder: RunFolder) -> None:
 
 
 def test_rows_are_appended_and_forgotten(folder: RunFolder) -> None:
-    assert folder.metrics() == []
-    folder.append([{"step": 0, "loss": 1.5}, {"step": 10, "loss": 0.5}])
-    folder.append([{"step": 20, "loss": 0.25}])
-    assert [row["step"] for row in folder.metrics()] == [0, 10, 20]
+    assert folder.rows(METRICS) == []
+    for step in (0, 10, 20):
+        folder.append(METRICS, {"step": step, "loss": 1.5})
+        folder.append(VALIDATION, {"step": step, "accuracy": 0.5 + step / 100})
+    assert [row["step"] for row in folder.rows(METRICS)] == [0, 10, 20]
+    assert folder.validated(20) == 0.7
     folder.forget_after(10)
-    assert [row["step"] for row in folder.metrics()] == [0, 10]
+    assert [row["step"] for row in folder.rows(METRICS)] == [0, 10]
+    assert folder.validated(10) == 0.6
+    assert folder.validated(20) is None
 
 
 def test_a_row_that_was_cut_off_does_not_count(folder: RunFolder) -> None:
-    folder.append([{"step": 0}, {"step": 10}])
-    path = folder.path / "metrics.jsonl"
+    folder.append(SCORES, {"step": 0})
+    folder.append(SCORES, {"step": 10})
+    path = folder.path / "scores.jsonl"
     path.write_text(path.read_text()[:-4])
-    assert folder.metrics() == [{"step": 0}]
-    folder.forget_after(100)
-    folder.append([{"step": 10}])
-    assert folder.metrics() == [{"step": 0}, {"step": 10}]
+    assert folder.rows(SCORES) == [{"step": 0}]
+    folder.append(SCORES, {"step": 10})
+    assert folder.rows(SCORES) == [{"step": 0}, {"step": 10}]
 
 
 @pytest.mark.parametrize("line", ["{", "3", "", "[]"])
@@ -77,11 +82,11 @@ def test_a_line_that_is_no_row_is_named(tmp_path: Path, line: str) -> None:
 
 def test_two_processes_do_not_train_one_run(folder: RunFolder) -> None:
     code = (
-        "import sys; from pathlib import Path; from prlstm.training.runs import RunFolder\n"
-        "with RunFolder.open(Path(sys.argv[1])).locked(): print('got it')"
+        "import sys; from pathlib import Path; from prlstm.training.runs import locked\n"
+        "with locked(Path(sys.argv[1])): print('got it')"
     )
     command = [sys.executable, "-c", code, str(folder.path)]
-    with folder.locked():
+    with locked(folder.path):
         done = subprocess.run(command, capture_output=True, text=True)
         assert done.returncode != 0
         assert "another process is training this run" in done.stderr
@@ -105,3 +110,70 @@ class TestRefused:
         path = folder.path / "config.json"
         path.write_text(json.dumps(json.loads(path.read_text()) | {"batch_size": 16}))
         self.refused(folder.path, f"expected {folder.path.name}: it was changed, or")
+
+    @pytest.mark.parametrize(
+        ("change", "message"),
+        [
+            ({"seed": 1.5}, "seed=1.5: expected an integer >= 0"),
+            ({"batch_size": True}, "batch_size=True: expected an integer >= 1"),
+            ({"precision": "float8"}, "precision='float8': expected one of float32, tf32"),
+            ({"average": 1}, "average=1: expected a number with 0 <= average < 1"),
+            ({"schedule": {"rate": 0}}, "rate=0: expected a finite number > 0"),
+            ({"schedule": 3}, "must be a mapping"),
+            ({"task": "../../etc"}, "name='../../etc': no such task"),
+        ],
+    )
+    def test_values(self, folder: RunFolder, change: dict[str, object], message: str) -> None:
+        path = folder.path / "config.json"
+        path.write_text(json.dumps(json.loads(path.read_text()) | change))
+        self.refused(folder.path, message)
+
+    def test_nothing_is_written_through_a_link(self, folder: RunFolder, tmp_path: Path) -> None:
+        precious = tmp_path / "precious"
+        precious.write_text("mine")
+        for name in ("scores.jsonl", ".request.json.new"):
+            (folder.path / name).symlink_to(precious)
+        with pytest.raises(OSError, match="scores"):
+            folder.append(SCORES, {"step": 0})
+        with pytest.raises(OSError, match="request"):
+            folder.ask(Request(steps=3))
+        (folder.path / ".lock").symlink_to(precious)
+        with locked(folder.path):
+            pass
+        assert precious.read_text() == "mine"
+
+
+class TestRequest:
+    def test_it_is_kept(self, folder: RunFolder) -> None:
+        with pytest.raises(FileNotFoundError, match="expected what was asked of the run"):
+            folder.request()
+        request = Request(steps=7, until_solved=True, samples=64)
+        folder.ask(request)
+        assert folder.request() == request
+
+    @pytest.mark.parametrize(
+        ("change", "message"),
+        [
+            ({"steps": 0}, "steps=0: expected an integer >= 1"),
+            ({"steps": "9"}, "steps='9': expected an integer >= 1"),
+            ({"samples": 100}, "samples=100: expected a multiple of 64"),
+            ({"validate_every": 0, "until_solved": True}, "until_solved=True: expected validate_"),
+            ({"checkpoint_seconds": -1}, "checkpoint_seconds=-1: expected a number >= 0"),
+        ],
+    )
+    def test_refused(self, folder: RunFolder, change: dict[str, object], message: str) -> None:
+        with pytest.raises(ValueError, match=re.escape(message)):
+            Request(**{"steps": 5} | change)  # type: ignore[arg-type]
+        (folder.path / "request.json").write_text(json.dumps({"steps": 5} | change))
+        with pytest.raises(ValueError, match=re.escape(f"request.json: not a request ({message}")):
+            folder.request()
+
+
+def test_a_setting_of_tomorrow_renames_no_run() -> None:
+    """The name is made of what is not as usual, so a default that is added changes none."""
+    usual = RunConfig(task="parity_check")
+    assert usual.name == RunConfig(task="parity_check", hyper_parameters={"refine": 1}).name
+    assert usual.with_seed(1).name == usual.name[:-1] + "1"
+    # as they were when the first runs were made
+    assert usual.name == "parity_check-pr_lstm-d905e156-s0"
+    assert run(seed=4).name == "parity_check-pr_lstm-fd376771-s4"

@@ -29,21 +29,21 @@ def run(model: str = "pr_lstm", task: str = "parity_check", **more: object) -> R
 
 @pytest.mark.parametrize("model", SMALL)
 @pytest.mark.parametrize("task", ["parity_check", "stack_manipulation"])
-@pytest.mark.parametrize("dtype", [torch.float64, torch.float32])
-def test_stacked_seeds_are_trained_as_alone(model: str, task: str, dtype: torch.dtype) -> None:
-    runs = [run(model, task, seed=seed) for seed in (3, 5, 9)]
-    together = Trainer(runs, dtype=dtype)
+@pytest.mark.parametrize("precision", ["float64", "float32", "bfloat16"])
+def test_stacked_seeds_are_trained_as_alone(model: str, task: str, precision: str) -> None:
+    runs = [run(model, task, seed=seed, precision=precision) for seed in (3, 5, 9)]
+    together = Trainer(runs)
     together.update(20)
     metrics, models = together.read_metrics(), together.models()
-    tolerance = 1e-9 if dtype == torch.float64 else 1e-3
+    tolerance = {"float64": 1e-9, "float32": 1e-3, "bfloat16": 0.1}[precision]
     for row, one in enumerate(runs):
-        alone = Trainer([one], dtype=dtype)
+        alone = Trainer([one])
         alone.update(20)
         lone = alone.read_metrics()
         assert_rel("loss", metrics.loss[:, row], lone.loss[:, 0], tolerance)
         assert_rel("norm", metrics.norm[:, row], lone.norm[:, 0], tolerance)
         assert metrics.total[:, row].equal(lone.total[:, 0])
-        if dtype == torch.float32:
+        if precision != "float64":
             # where a gradient is nothing but rounding, Adam makes whole steps of it
             continue
         weights = alone.models()[0].state_dict()
@@ -54,8 +54,8 @@ def test_stacked_seeds_are_trained_as_alone(model: str, task: str, dtype: torch.
 @pytest.mark.parametrize("clip", [1.0, 0.05])
 def test_an_update_is_that_of_the_protocol(clip: float) -> None:
     """Clipped, then Adam: by hand, beside the trainer."""
-    config = run(task="stack_manipulation", seed=4, clip=clip)
-    trainer = Trainer([config], dtype=torch.float64)
+    config = run(task="stack_manipulation", seed=4, clip=clip, precision="float64")
+    trainer = Trainer([config])
     (model,) = trainer.models()
     optimizer = torch.optim.Adam(model.parameters(), 1e-3)
     for step in range(5):
