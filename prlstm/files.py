@@ -7,6 +7,7 @@ import fcntl
 import json
 import os
 from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -25,9 +26,11 @@ def write_whole(path: Path, contents: bytes) -> None:
             file.flush()
             os.fsync(file.fileno())
         beside.replace(path)
-    except OSError:
-        beside.unlink(missing_ok=True)
-        raise
+    except OSError as failed:
+        with suppress(OSError):
+            beside.unlink()
+        # what was to be written, which a full disk does not name
+        raise OSError(failed.errno, failed.strerror, str(path)) from None
 
 
 def append_rows(path: Path, rows: Iterable[Row]) -> None:
@@ -36,9 +39,13 @@ def append_rows(path: Path, rows: Iterable[Row]) -> None:
     with _opened(path, os.O_RDWR | os.O_CREAT) as file:
         # several processes may score one run
         fcntl.flock(file, fcntl.LOCK_EX)
-        file.seek(_end_of_rows(file.read()))
-        file.truncate()
-        file.write(lines)
+        try:
+            file.seek(_end_of_rows(file.read()))
+            file.truncate()
+            file.write(lines)
+            file.flush()
+        except OSError as failed:
+            raise OSError(failed.errno, failed.strerror, str(path)) from None
 
 
 def read_rows(path: Path) -> list[Row]:

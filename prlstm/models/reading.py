@@ -25,6 +25,14 @@ class Reading:
     lengths: Tensor | None = None
     noise: Tensor | None = None
 
+    def only_ends(self, x: Tensor) -> Tensor | None:
+        """Up to and including which cell of each row (B,) is read, if there is one answer each."""
+        if self.answers is not None:
+            return self.answers[:, 0] + 1 if self.answers.shape[1] == 1 else None
+        if self.stop - self.start > 1:
+            return None
+        return torch.full((len(x),), self.stop, device=x.device)
+
     def take(self, states: Tensor) -> Tensor:
         """Of the states (B, stop - start, H) those that answer: (B, O, H)."""
         if self.answers is None:

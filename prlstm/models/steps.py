@@ -46,12 +46,12 @@ class ReluStep(nn.Module):
         """Zeros."""
         return (x.new_zeros(x.shape[0], self.hidden_size),)
 
-    def all_steps(self, x: Tensor) -> Tensor:
-        """The h of every cell (B, T, H), by the library that the device has for it."""
+    def all_steps(self, x: Tensor, state: State) -> tuple[Tensor, State]:
+        """The h of every cell (B, T, H) and the last state, by the device's library for it."""
         weights = (self.weight_input, self.weight_state, self.bias_input, self.bias_state)
-        h, _ = torch.rnn_relu(
+        h, last = torch.rnn_relu(
             x,
-            self.first(x)[0][None],
+            state[0][None],
             _adjacent(weights),
             True,
             1,
@@ -60,7 +60,7 @@ class ReluStep(nn.Module):
             False,
             True,
         )
-        return h
+        return h, (last[0],)
 
 
 class LSTMStep(nn.Module):
@@ -100,15 +100,15 @@ class LSTMStep(nn.Module):
         zeros = x.new_zeros(x.shape[0], self.hidden_size)
         return zeros, zeros
 
-    def all_steps(self, x: Tensor) -> Tensor:
-        """The h of every cell (B, T, H), by the library that the device has for it."""
-        zero = self.first(x)[0][None]
+    def all_steps(self, x: Tensor, state: State) -> tuple[Tensor, State]:
+        """The h of every cell (B, T, H) and the last state, by the device's library for it."""
         bias = self._bias()
         weights = (self.weight_input, self.weight_state, bias, torch.zeros_like(bias))
-        h, _, _ = torch.lstm(
-            x, (zero, zero), _adjacent(weights), True, 1, 0.0, torch.is_grad_enabled(), False, True
+        before = [one[None] for one in state]
+        h, h_n, c_n = torch.lstm(
+            x, before, _adjacent(weights), True, 1, 0.0, torch.is_grad_enabled(), False, True
         )
-        return h
+        return h, (h_n[0], c_n[0])
 
     def _bias(self) -> Tensor:
         one = torch.ones_like(self.bias[: self.hidden_size])

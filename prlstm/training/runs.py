@@ -16,7 +16,7 @@ import fcntl
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 
 import torch
@@ -68,12 +68,12 @@ class Best:
     accuracy: float
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class RunFolder:
     """One run, in the folder `path`."""
 
     path: Path
-    config: RunConfig
+    config: RunConfig = field(compare=False)
 
     @staticmethod
     def create(root: Path, config: RunConfig, device: torch.device) -> "RunFolder":
@@ -108,7 +108,7 @@ class RunFolder:
         path = self.path / REQUEST
         if not path.is_file():
             raise FileNotFoundError(f"{path}: expected what was asked of the run, it was removed")
-        known = {field.name for field in fields(Request)}
+        known = {one.name for one in fields(Request)}
         try:
             given = read_object(path)
             return Request(**{name: value for name, value in given.items() if name in known})
@@ -193,7 +193,7 @@ def locked(path: Path) -> Iterator[None]:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
-            raise RuntimeError(f"{path}: another process is training this run") from None
+            raise BlockingIOError(f"{path}: another process is training this run") from None
         yield
 
 

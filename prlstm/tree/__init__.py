@@ -6,6 +6,7 @@ from prlstm.tree.node import MergeFunction, Node
 from prlstm.tree.plan import Plan, bracketing
 from prlstm.tree.rows import tree_reduce_rows
 from prlstm.tree.scan import Sweep, sweep, tree_extend, tree_reduce, tree_scan
+from prlstm.tree.tables import tree_reduce_tokens
 
 __all__ = [
     "Carry",
@@ -18,6 +19,7 @@ __all__ = [
     "tree_extend",
     "tree_reduce",
     "tree_reduce_rows",
+    "tree_reduce_tokens",
     "tree_scan",
     "tree_scan_naive",
 ]

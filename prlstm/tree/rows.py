@@ -49,16 +49,19 @@ def tree_reduce_rows(merge: MergeFunction, leaves: Node, lengths: Tensor) -> Nod
     state: Node | None = None
     for level in reversed(range(len(blocks))):
         count = lengths >> level
-        block = _pick(blocks[level], count - 1)
-        if state is None:
-            state = block
-        else:
-            # a row of an even count has no block here, and waits
-            state = _chosen(count % 2 == 1, merge(state, block), state)
-            # one whose biggest block this is, begins here
-            state = _chosen(count == 1, block, state)
+        state = fold_rows(merge, state, pick(blocks[level], count - 1), count)
     assert state is not None
     return state
+
+
+def fold_rows(merge: MergeFunction, state: Node | None, block: Node, count: Tensor) -> Node:
+    """Every row's fold with its block of the next lower level, of which it has `count`."""
+    if state is None:
+        return block
+    # a row of an even count has no block here, and waits
+    state = _chosen(count % 2 == 1, merge(state, block), state)
+    # one whose biggest block this is, begins here
+    return _chosen(count == 1, block, state)
 
 
 def _chosen(rows: Tensor, node: Node, other: Node) -> Node:
@@ -71,7 +74,7 @@ def _chosen(rows: Tensor, node: Node, other: Node) -> Node:
 
 def prefix_at(done: Sweep, ends: Tensor) -> Node:
     """Every row's prefix P(ends[row]), without the tree's dimension."""
-    return _pick(done.read, ends - (done.plan.count + done.plan.start + 1))
+    return pick(done.read, ends - (done.plan.count + done.plan.start + 1))
 
 
 def pending_at(done: Sweep, counts: int | Sequence[int], ends: Tensor) -> Pending:
@@ -84,8 +87,8 @@ def pending_at(done: Sweep, counts: int | Sequence[int], ends: Tensor) -> Pendin
             block, fold = None, None
         elif index < len(done.blocks):
             level, here = levels[index], ends >> index
-            block = _pick(done.blocks[index], here - 1 - level.blocks.start)
-            fold = _pick(done.prefixes[index], here - level.prefixes.start)
+            block = pick(done.blocks[index], here - 1 - level.blocks.start)
+            fold = pick(done.prefixes[index], here - level.prefixes.start)
             block, fold = (tuple(t.unsqueeze(1) for t in node) for node in (block, fold))
         else:
             # nothing new reached this level in any row
@@ -95,7 +98,7 @@ def pending_at(done: Sweep, counts: int | Sequence[int], ends: Tensor) -> Pendin
     return Pending(tuple(blocks), tuple(folds))
 
 
-def _pick(node: Node, index: Tensor) -> Node:
+def pick(node: Node, index: Tensor) -> Node:
     """For every row the state at its own index; rows that have none get any."""
     rows = torch.arange(index.shape[0], device=index.device)
     index = index.clamp(0, node[0].shape[1] - 1)

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from safetensors.torch import load
 
 import prlstm
 from prlstm.training import Event, Request, RunFolder, loop
@@ -35,9 +36,8 @@ def _short_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def kept(root: Path) -> list[bytes]:
     """The weights of both runs, the best ones, and what they need to go on."""
-    return [
-        (root / one.name / f"{name}.safetensors").read_bytes() for one in RUNS for name in FILES
-    ]
+    paths = [root / one.name / f"{name}.safetensors" for one in RUNS for name in FILES]
+    return [path.read_bytes() for path in paths]
 
 
 @pytest.fixture(scope="module")
@@ -198,18 +198,12 @@ def test_a_loss_that_is_no_number(
     other = RunFolder.open(tmp_path / RUNS[0].name)
     assert other.step() == STEPS
     for name, weight in other.checkpoint().weights.items():  # type: ignore[union-attr]
-        reference = safetensors_weights(straight[1])[f"weights/{name}"]
+        reference = load(straight[1])[f"weights/{name}"]
         torch.testing.assert_close(weight, reference, rtol=1e-3, atol=1e-5)
     # and once more, when all of them fail
     monkeypatch.setattr(loop.Trainer, "update", lambda self: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         train(RUNS, asked(), tmp_path)
-
-
-def safetensors_weights(contents: bytes) -> dict[str, torch.Tensor]:
-    from safetensors.torch import load
-
-    return load(contents)
 
 
 def test_until_solved(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

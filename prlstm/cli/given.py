@@ -1,0 +1,117 @@
+"""What a user types, as values; or an error that says what was expected."""
+
+import re
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TypeVar
+
+import torch
+import typer
+
+from prlstm.training import RunFolder
+from prlstm.training.results import find_runs
+
+Found = TypeVar("Found")
+
+# where runs are kept unless told otherwise
+ROOT = Path("runs")
+INTERRUPTED = 130
+# a range of more numbers than this is a slip of the hand
+MOST = 1_000_000
+
+
+@contextmanager
+def told() -> Iterator[None]:
+    """Say what went wrong in a line, and end with an exit code that is not zero."""
+    try:
+        yield
+    except (typer.Exit, typer.Abort):
+        raise
+    except OSError as failed:
+        _end(f"{failed.filename}: {failed.strerror}" if failed.filename else str(failed))
+    except (ValueError, TypeError, FloatingPointError, ModuleNotFoundError) as failed:
+        _end(str(failed))
+    except torch.OutOfMemoryError as failed:
+        _end(str(failed).partition(". ")[0])
+
+
+def _end(message: str) -> None:
+    typer.secho("Error: ", fg="red", nl=False, err=True)
+    typer.echo(message, err=True)
+    raise typer.Exit(1)
+
+
+def named(get: Callable[[str], Found], name: str, given_as: str) -> Found:
+    """What a user named, or the reason why there is no such thing."""
+    try:
+        return get(name)
+    except ValueError as unknown:
+        raise typer.BadParameter(str(unknown), param_hint=given_as) from None
+
+
+def read_numbers(text: str, given_as: str, least: int) -> list[int]:
+    """Numbers as `41:500` (both ends count), `1000,10000`, or both together."""
+    numbers: list[int] = []
+    for part in text.split(","):
+        found = re.fullmatch(r"\s*(\d+)\s*(?::\s*(\d+)\s*)?", part)
+        if not found and not part.strip():
+            continue
+        first, last = (int(found[1]), int(found[2] or found[1])) if found else (0, -1)
+        if not least <= first <= last or last - first >= MOST:
+            raise typer.BadParameter(
+                f"{text!r}: expected numbers >= {least} as in 41:500 or 1000,10000",
+                param_hint=given_as,
+            )
+        numbers += range(first, last + 1)
+    if not numbers:
+        raise typer.BadParameter(f"{text!r}: expected at least one number", param_hint=given_as)
+    return sorted(set(numbers))
+
+
+def read_seeds(text: str) -> list[int]:
+    """`10` are the seeds 0 to 9; `3,4,5`, `7,` and `3:5` are those."""
+    if text.strip().isdigit():
+        return list(range(int(text))) if int(text) else read_numbers("", "--seeds", 0)
+    return read_numbers(text, "--seeds", 0)
+
+
+def read_device(name: str) -> torch.device:
+    """A device; `auto` is a GPU where there is one."""
+    if name == "auto":
+        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    try:
+        device = torch.device(name)
+    except RuntimeError:
+        device = torch.device("meta")
+    if device.type not in ("cpu", "cuda"):
+        raise typer.BadParameter(
+            f"{name!r}: expected auto, cpu, cuda or cuda:N", param_hint="--device"
+        )
+    if device.type == "cuda" and (device.index or 0) >= torch.cuda.device_count():
+        raise typer.BadParameter(
+            f"{name!r}: PyTorch finds {torch.cuda.device_count()} CUDA devices here",
+            param_hint="--device",
+        )
+    return device
+
+
+def read_run(text: str, root: Path) -> RunFolder:
+    """The run in a folder, or of a name below `root`."""
+    return RunFolder.open(find_folder(text, root))
+
+
+def find_folder(text: str, root: Path) -> Path:
+    """A folder, or that of a name below `root`; the beginning of a name will do."""
+    if (path := Path(text)).is_dir() or (path := root / text).is_dir():
+        return path
+    found = [path for path in find_runs(root) if path.name.startswith(text)]
+    if len(found) == 1:
+        return found[0]
+    if not found:
+        raise FileNotFoundError(
+            f"{text!r}: no such folder, and no run in {root} begins like that; "
+            "`prlstm runs` lists them"
+        )
+    names = ", ".join(path.name for path in found[:5])
+    raise ValueError(f"{text!r}: {len(found)} runs in {root} begin like that: {names}")

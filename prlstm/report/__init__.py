@@ -1,0 +1,1 @@
+"""Reports: rows become tables and figures. Knows nothing of training."""
