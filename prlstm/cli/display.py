@@ -14,7 +14,8 @@ from rich.text import Text
 
 from prlstm.cli.tables import duration, percent, plain_table
 from prlstm.training import Event, Report, RunFolder
-from prlstm.training.events import Begun, Block, Saved, Scoring, Stepped, Stopped, Validated
+from prlstm.training.events import Begun, Block, Scored, Scoring, Stepped, Stopped, Validated
+from prlstm.training.results import result
 
 # seconds between two plain lines, and over which the speed is taken
 EVERY, WINDOW = 10.0, 5.0
@@ -29,6 +30,7 @@ class Seen:
     loss: float | None = None
     accuracy: float | None = None
     validated: float | None = None
+    score: float | None = None
     note: str = ""
 
 
@@ -63,7 +65,9 @@ class Standing:
                 self.runs[event.folder].note = event.why
             case Scoring():
                 self.what, self.share = f"scoring the {event.weights} weights", event.share
-            case Saved():
+            case Scored() if event.weights == "last":
+                self.runs[event.folder].score = event.score
+            case _:
                 pass
 
     @property
@@ -99,13 +103,18 @@ class Standing:
 @contextmanager
 def display(console: Console, folders: Sequence[RunFolder]) -> Iterator[Report]:
     """Show what is reported."""
-    standing = Standing({folder: Seen() for folder in folders})
+    standing = Standing({folder: Seen(score=_last_score(folder)) for folder in folders})
     if not console.is_terminal:
         yield _Lines(console, standing)
         return
     screen = _Screen(standing)
     with Live(screen, console=console, refresh_per_second=8, transient=True):
         yield standing.hear
+
+
+def _last_score(folder: RunFolder) -> float | None:
+    """What the run scored before, if it did."""
+    return result(folder).score if folder.path.exists() else None
 
 
 class _Lines:
@@ -153,11 +162,11 @@ class _Screen:
         bar = Table.grid(padding=(0, 1))
         width = ProgressBar(total=1.0, completed=standing.done, width=30)
         bar.add_row(width, Text(standing.said()))
-        table = plain_table(["seed"], ["loss", "accuracy", "validation", ""])
+        table = plain_table(["seed"], ["loss", "accuracy", "validation", "score", ""])
         shown = list(standing.runs.items())[:MOST_SHOWN]
         for folder, seen in shown:
             loss = "-" if seen.loss is None else f"{seen.loss:.4f}"
-            cells = (percent(seen.accuracy), percent(seen.validated), Text(seen.note))
-            table.add_row(str(folder.config.seed), loss, *cells)
+            shares = map(percent, (seen.accuracy, seen.validated, seen.score))
+            table.add_row(str(folder.config.seed), loss, *shares, Text(seen.note))
         more = len(standing.runs) - len(shown)
         return Group(bar, table, Text(f"and {more} more seeds" if more else ""))

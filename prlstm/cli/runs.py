@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 import typer
 from rich.console import Console
+from rich.text import Text
 
 from prlstm import models, tasks
 from prlstm.cli.given import ROOT, named
@@ -73,13 +74,13 @@ def _read(root: Path) -> tuple[list[Result], list[str]]:
 
 def _print_runs(console: Console, results: Sequence[Result]) -> None:
     others = [name for name in OTHERS if any(name in one.scores for one in results)]
-    columns = ["steps", "loss", "score", *(OTHERS[name] for name in others), "paper", "guessing"]
-    table = plain_table(["run"], columns)
+    columns = ["steps", "score", *(OTHERS[name] for name in others), "paper", "guessing"]
+    table = plain_table([], columns, folded="run")
     for one in results:
         scores = [percent(one.score)]
         scores += [percent(s.value if (s := one.scores.get(name)) else None) for name in others]
         beside = (percent(_paper(one)), percent(one.floor))
-        table.add_row(one.path.name, f"{one.step:,}", f"{one.loss:.4f}", *scores, *beside)
+        table.add_row(Text(one.path.name), f"{one.step:,}", *scores, *beside)
     console.print(table)
 
 
@@ -90,7 +91,7 @@ def _print_settings(console: Console, results: Sequence[Result]) -> None:
         groups.setdefault(one.config.with_seed(0).name, []).append(one)
     settings = differences([group[0].config for group in groups.values()])
     columns = ["seeds", "steps", "max", "median", "solved", "paper", "guessing"]
-    table = plain_table(["setting"], columns)
+    table = plain_table([], columns, folded="setting")
     for group, setting in zip(groups.values(), settings, strict=True):
         first = group[0]
         said = [f"{setting.pop('task', first.config.task)}", setting.pop("model", "")]
@@ -103,7 +104,7 @@ def _print_settings(console: Console, results: Sequence[Result]) -> None:
         shown = f"{steps[0]:,}" if len(steps) == 1 else f"{steps[0]:,} to {steps[-1]:,}"
         beside = (percent(_paper(first)), percent(first.floor))
         table.add_row(
-            " ".join(part for part in said if part),
+            Text(" ".join(part for part in said if part)),
             str(len(group)),
             shown,
             *numbers,

@@ -9,9 +9,14 @@ from prlstm.report.paper import published
 from prlstm.training.results import Result, summary
 
 
-def plain_table(left: Sequence[str], right: Sequence[str]) -> Table:
-    """A table without lines: columns of text to the left, of numbers to the right."""
+def plain_table(left: Sequence[str], right: Sequence[str], folded: str | None = None) -> Table:
+    """A table without lines: columns of text to the left, of numbers to the right.
+
+    A first column `folded` gives way where there is no room for all.
+    """
     table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0), header_style="bold")
+    if folded is not None:
+        table.add_column(folded, overflow="fold")
     for name in left:
         table.add_column(name, no_wrap=True)
     for name in right:

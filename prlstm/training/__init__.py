@@ -6,6 +6,7 @@ from prlstm.training.events import Event, Report
 from prlstm.training.loop import train
 from prlstm.training.runs import Request, RunFolder
 from prlstm.training.schedule import Schedule
+from prlstm.training.scoring import score
 from prlstm.training.trainer import Metrics, Trainer
 
 __all__ = [
@@ -18,5 +19,6 @@ __all__ = [
     "RunFolder",
     "Schedule",
     "Trainer",
+    "score",
     "train",
 ]

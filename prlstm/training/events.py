@@ -72,5 +72,14 @@ class Scoring:
     share: float
 
 
-Event = Begun | Stepped | Block | Validated | Saved | Stopped | Scoring
+@dataclass(frozen=True)
+class Scored:
+    """A run has a score."""
+
+    folder: RunFolder
+    weights: str
+    score: float
+
+
+Event = Begun | Stepped | Block | Validated | Saved | Stopped | Scoring | Scored
 Report = Callable[[Event], None]

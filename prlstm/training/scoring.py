@@ -11,7 +11,7 @@ from prlstm.files import Row
 from prlstm.models import Stacked
 from prlstm.models.folder import WEIGHTS, load
 from prlstm.tasks.floors import SCORED
-from prlstm.training.events import Report, Scoring
+from prlstm.training.events import Report, Scored, Scoring
 from prlstm.training.precision import computing
 from prlstm.training.runs import SCORES, RunFolder
 
@@ -112,4 +112,5 @@ def _scored(
             "made_with": made_with,
         }
         folder.append(SCORES, row)
+        report(Scored(folder, weights, count.score))
     return counts

@@ -1,11 +1,14 @@
 """Training on a CUDA device: the same batches, the same seeds, checkpoints that go on."""
 
+from pathlib import Path
+
 import pytest
 import torch
 
+import prlstm
 from prlstm import tasks
 from prlstm.evaluation import evaluate
-from prlstm.training import Trainer
+from prlstm.training import Request, Trainer, score, train
 from prlstm.training.checkpoint import restore, take
 from tests.compare import assert_rel
 from tests.training.test_trainer import SMALL, run
@@ -28,15 +31,15 @@ def test_the_same_batches_as_on_the_cpu(task: str) -> None:
 
 @pytest.mark.parametrize("model", SMALL)
 def test_stacked_seeds_are_trained_as_alone(model: str) -> None:
-    runs = [run(model, "stack_manipulation", seed=seed) for seed in (3, 5)]
-    together = Trainer(runs, "cuda", torch.float64)
+    runs = [run(model, "stack_manipulation", seed=seed, precision="float64") for seed in (3, 5)]
+    together = Trainer(runs, "cuda")
     together.update(20)
     metrics, weights = together.read_metrics(), [c.weights for c in take(together)]
-    on_cpu = Trainer(runs, "cpu", torch.float64)
+    on_cpu = Trainer(runs, "cpu")
     on_cpu.update(20)
     assert_rel("CPU", metrics.loss, on_cpu.read_metrics().loss, 1e-9)
     for row, one in enumerate(runs):
-        alone = Trainer([one], "cuda", torch.float64)
+        alone = Trainer([one], "cuda")
         alone.update(20)
         assert_rel("loss", metrics.loss[:, row], alone.read_metrics().loss[:, 0], 1e-9)
         for name, weight in take(alone)[0].weights.items():
@@ -72,10 +75,39 @@ def test_an_update_waits_for_nothing(model: str) -> None:
         assert trainer.read_metrics().loss.shape == (6, len(seeds))
 
 
+@pytest.mark.parametrize("model", ["pr_lstm", "lstm", "transformer_encoder"])
+@pytest.mark.parametrize("precision", ["tf32", "bfloat16"])
+def test_other_precisions(model: str, precision: str) -> None:
+    """Close to float32 over the first steps, not equal, and PyTorch's settings are left alone."""
+    matmul = torch.backends.cuda.matmul
+    before = matmul.fp32_precision
+    losses = {}
+    for name in ("float32", precision):
+        trainer = Trainer(
+            [run(model, "stack_manipulation", seed=seed, precision=name) for seed in (3, 5)], "cuda"
+        )
+        trainer.update(10)
+        losses[name] = trainer.read_metrics().loss
+    assert matmul.fp32_precision == before
+    assert not losses[precision].equal(losses["float32"])
+    assert_rel("loss", losses[precision], losses["float32"], 0.05)
+
+
+def test_runs_are_trained_and_scored(tmp_path: Path) -> None:
+    configs = [run(seed=seed, average=0.9) for seed in (3, 5)]
+    request = Request(steps=120, validate_every=60, samples=64)
+    folders = train(configs, request, tmp_path, device="cuda")
+    for weights in ("last", "best", "average"):
+        there = score(folders, weights, range(5, 30), 64, device="cuda")
+        for folder, counts in zip(folders, there, strict=True):
+            model = prlstm.load(folder.path, weights=weights)
+            (here,) = evaluate(model, range(5, 30), 64)
+            assert (here.correct - counts.correct).abs().sum() <= 3
+
+
 def test_scores_are_those_of_the_cpu() -> None:
-    trainer = Trainer(
-        [run(task="bucket_sort", seed=seed) for seed in (1, 2)], "cuda", torch.float64
-    )
+    runs = [run(task="bucket_sort", seed=seed, precision="float64") for seed in (1, 2)]
+    trainer = Trainer(runs, "cuda")
     trainer.update(30)
     there = evaluate(trainer.model, range(5, 60), 64)
     here = evaluate(trainer.model.cpu(), range(5, 60), 64)
