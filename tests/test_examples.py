@@ -39,7 +39,7 @@ def test_there_are_code_blocks() -> None:
 @pytest.mark.parametrize(
     ("name", "said"),
     [
-        ("demo", "The three agree"),
+        ("streaming", "The three agree"),
         ("own_cell", "in two pieces"),
         ("own_task", "10111 has the remainder 2"),
     ],

@@ -1,49 +1,5 @@
-"""The command line: a thin skin over the package."""
+"""The command line: a thin skin over the package. One file for each command."""
 
-from typing import Annotated
+from prlstm.cli.app import app
 
-import typer
-
-import prlstm
-from prlstm.cli.evaluate import evaluate
-from prlstm.cli.models import app as models
-from prlstm.cli.plot import plot
-from prlstm.cli.predict import predict
-from prlstm.cli.runs import runs
-from prlstm.cli.tasks import app as tasks
-from prlstm.cli.train import resume, train
-from prlstm.cli.tree import tree
-
-app = typer.Typer(
-    help="Parallel Recursive LSTM: nonlinear recurrence of logarithmic parallel depth.",
-    no_args_is_help=True,
-    add_completion=False,
-    pretty_exceptions_enable=False,
-)
-
-
-def _version(asked: bool) -> None:
-    if asked:
-        typer.echo(f"prlstm {prlstm.__version__}")
-        raise typer.Exit
-
-
-@app.callback()
-def main(
-    version: Annotated[
-        bool,
-        typer.Option("--version", callback=_version, is_eager=True, help="Print the version."),
-    ] = False,
-) -> None:
-    """Parallel Recursive LSTM: nonlinear recurrence of logarithmic parallel depth."""
-
-
-app.command()(train)
-app.command()(resume)
-app.command("eval")(evaluate)
-app.command()(predict)
-app.command()(plot)
-app.command()(runs)
-app.add_typer(tasks, name="tasks")
-app.add_typer(models, name="models")
-app.command()(tree)
+__all__ = ["app"]

@@ -73,7 +73,8 @@ def load(
     except SafetensorError as damaged:
         raise ValueError(f"{path / file}: not a whole file of weights ({damaged})") from None
     _check_weights(path / file, given, model.state_dict())
-    model.load_state_dict(given, assign=True)
+    # copies: a file that changes under its model would change the model
+    model.load_state_dict({name: w.clone() for name, w in given.items()}, assign=True)
     return model.requires_grad_().to(device).eval()
 
 

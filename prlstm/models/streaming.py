@@ -44,7 +44,9 @@ class WordStream:
     @torch.inference_mode()
     def feed(self, tokens: Tensor | Sequence[int]) -> None:
         """Go on with the word."""
-        ids = torch.as_tensor(tokens)
+        ids = torch.as_tensor(tokens, dtype=torch.long)
+        if not len(ids):
+            return
         self.count += len(ids)
         if self._network is None:
             self._kept.append(ids)

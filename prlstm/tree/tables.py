@@ -22,6 +22,7 @@ def tree_reduce_tokens(
 
     What `tree_reduce_rows` gives for the states of all tokens, for fewer merges.
 
+    >>> import torch
     >>> merge = lambda left, right: (left[0] - right[0],)
     >>> tokens = torch.tensor([[0, 1, 2], [0, 1, 2]])
     >>> tree_reduce_tokens(merge, (torch.tensor([1, 2, 3]),), tokens, torch.tensor([3, 2]))
