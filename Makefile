@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 # Set-up is done once, and again only when what it reads has changed.
 READY := $(VENV)/.ready
 
-.PHONY: help demo test lint types fast-tests test-slow test-gpu bench results clean
+.PHONY: help demo test lint types fast-tests test-slow test-gpu bench results transcripts clean
 
 # shown by plain `make`
 help:
@@ -13,6 +13,7 @@ help:
 	@echo "make test       format, lint, types and the fast tests: what must pass"
 	@echo "make test-slow  the long tests       make test-gpu  those that need a CUDA device"
 	@echo "make bench      time and memory      make results   tables of the documents from rows"
+	@echo "make transcripts  docs/cli.md: every command is run, and what it says is written down"
 
 demo: $(READY)
 	@$(BIN)/python examples/demo.py
@@ -40,6 +41,9 @@ bench: $(READY)
 	$(BIN)/python benchmarks/tasks.py
 	$(BIN)/python benchmarks/models.py
 	$(BIN)/python benchmarks/training.py
+
+transcripts: $(READY)
+	$(BIN)/python docs/transcripts.py
 
 results: $(READY)
 	$(BIN)/python benchmarks/summary.py

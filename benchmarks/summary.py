@@ -153,6 +153,45 @@ def model_speed_tables(rows: list[Row]) -> str:
     return "\n".join(parts)
 
 
+def training_tables(rows: list[Row]) -> str:
+    """Milliseconds of a step and seed: one table for each device and precision."""
+    parts = []
+    for group in newest(
+        [row for row in rows if row["what"] == "step"], ("device", "threads", "task", "precision")
+    ):
+        known = group[-1]
+        found = {(r["model"], r["length"], r["seeds"]): r for r in group}
+        columns = list(dict.fromkeys((r["length"], r["seeds"]) for r in group))
+        lengths = list(dict.fromkeys(length for length, _ in columns))
+        header = [
+            "model",
+            *(f"length {n}, {seeds} seed{'s' * (seeds > 1)}" for n, seeds in columns),
+        ]
+        header += [f"reference, length {n}" for n in lengths]
+        lines = []
+        for name in dict.fromkeys(row["model"] for row in group):
+            ours = [found[name, n, seeds]["ms_per_step_and_seed"] for n, seeds in columns]
+            theirs = [found[name, n, columns[0][1]]["reference_ms"] for n in lengths]
+            lines.append([f"`{name}`", *(_short(ms) for ms in [*ours, *theirs])])
+        parts.append(
+            f"{machine(known)}, `{known['task']}`, batch {known['batch']}, {known['precision']}, "
+            f"PyTorch {known['torch']}, commit {known['commit']}"
+            + ("" if known["cuda"] else f"; a product of 1024 x 1024: {known['product_ms']:.1f} ms")
+            + f":\n\n{table(header, lines)}"
+        )
+    scores = [row for row in rows if row["what"] == "score"]
+    lines = [
+        [machine(r), f"`{r['model']}`", r["precision"], f"{r['samples']}", f"{r['seconds']:.1f} s"]
+        for r in scores
+    ]
+    header = ["device", "model", "precision", "words of each of 460 lengths", "time"]
+    return "\n".join(parts) + "\nA score:\n\n" + table(header, lines, text=(0, 1, 2))
+
+
+def _short(ms: float | None) -> str:
+    return "" if ms is None else f"{ms:,.0f}" if ms >= 100 else f"{ms:.3g}"
+
+
 # which part of which document is made of which rows
 MADE = [
     (ROOT / "README.md", "speed", "layer", layer_tables),
@@ -160,6 +199,7 @@ MADE = [
     (ROOT / "docs" / "tasks.md", "speed", "tasks", sampler_tables),
     (ROOT / "docs" / "models.md", "models", "models", model_table),
     (ROOT / "docs" / "models.md", "speed", "models", model_speed_tables),
+    (ROOT / "docs" / "training.md", "speed", "training", training_tables),
 ]
 
 

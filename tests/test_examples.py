@@ -75,7 +75,9 @@ def test_links_lead_somewhere(path: Path) -> None:
             assert not heading or heading in headings(other), target
 
 
-@pytest.mark.parametrize("name", ["README.md", "docs/models.md", "docs/tasks.md"])
+@pytest.mark.parametrize(
+    "name", ["README.md", "docs/models.md", "docs/tasks.md", "docs/training.md"]
+)
 def test_tables_are_those_of_the_rows(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
     summary = runpy.run_path(str(ROOT / "benchmarks" / "summary.py"))
@@ -108,6 +110,20 @@ def test_the_benchmark_of_the_models_writes_rows(tmp_path: Path) -> None:
     measured = [(row["what"], row["seeds"]) for row in read]
     assert measured == [("forward", 1), ("train", 1), ("forward", 2), ("train", 2)]
     assert all(row["ms"] > 0 and {"device", "commit", "peak_bytes"} <= set(row) for row in read)
+
+
+def test_the_benchmark_of_training_writes_rows(tmp_path: Path) -> None:
+    rows = tmp_path / "rows.jsonl"
+    command = [sys.executable, str(ROOT / "benchmarks" / "training.py"), "--device", "cpu"]
+    options = ["--models", "lstm", "--lengths", "3,40", "--seeds", "1", "--scores", ""]
+    done = subprocess.run([*command, *options, "--out", str(rows)], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    short, long = (json.loads(line) for line in rows.read_text().splitlines())
+    assert (short["length"], short["reference_ms"]) == (3, None)
+    assert (long["length"], long["reference_ms"]) == (40, 113)
+    for row in (short, long):
+        assert row["ms_per_step_and_seed"] == pytest.approx(row["ms"], abs=1e-3)
+        assert {"device", "torch", "commit", "product_ms"} <= set(row)
 
 
 def test_the_benchmark_writes_rows(tmp_path: Path) -> None:

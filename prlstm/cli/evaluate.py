@@ -71,6 +71,4 @@ def _print_counts(console: Console, folder: RunFolder, counts: LengthCounts, wei
         paper = published(config.task, config.model, config.hyper_parameters)
         beside = "none" if paper is None else percent(paper)
         console.print(f"paper: {beside}    guessing: {percent(task.floors.best)}", highlight=False)
-    console.print(
-        f"counts added to {folder.path / SCORES}", highlight=False, markup=False, soft_wrap=True
-    )
+    console.print(f"counts: {folder.path / SCORES}", highlight=False, markup=False, soft_wrap=True)

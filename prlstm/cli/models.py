@@ -44,7 +44,7 @@ def list_models(
 
 @app.command("show")
 def show_model(
-    name: Annotated[str, typer.Argument(help="A name that `prlstm models` lists.")],
+    name: Annotated[str, typer.Argument(metavar="NAME", help="A name that `prlstm models` lists.")],
 ) -> None:
     """Show what can be chosen about a model: its hyper-parameters and their defaults."""
     kind = named(prlstm.models.kind, name, "NAME")

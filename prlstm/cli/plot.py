@@ -17,7 +17,7 @@ from prlstm.training.runs import METRICS, VALIDATION
 
 def plot(
     run: Annotated[
-        list[str], typer.Argument(metavar="RUN...", help="Folders of runs, or their names.")
+        list[str], typer.Argument(metavar="RUN", help="Folders of runs, or their names.")
     ],
     to: Annotated[
         Path | None,

@@ -66,5 +66,5 @@ def print_results(console: Console, results: Sequence[Result]) -> None:
         )
     config = first.config
     paper = published(config.task, config.model, config.hyper_parameters)
-    beside = "none" if paper is None else percent(paper)
+    beside = "none" if paper is None else f"{percent(paper)} (the best of 10 seeds)"
     console.print(f"paper: {beside}    guessing: {percent(first.floor)}", highlight=False)

@@ -45,7 +45,7 @@ def list_tasks(context: typer.Context) -> None:
 
 @app.command("show")
 def show_task(
-    name: Annotated[str, typer.Argument(help="A name that `prlstm tasks` lists.")],
+    name: Annotated[str, typer.Argument(metavar="NAME", help="A name that `prlstm tasks` lists.")],
     length: Annotated[int, typer.Option(min=1, help="Tokens of a word.")] = 12,
     samples: Annotated[int, typer.Option(min=1, help="How many.")] = 5,
     seed: Annotated[int, typer.Option(help="Of the random numbers.")] = 0,

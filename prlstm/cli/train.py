@@ -28,6 +28,8 @@ from prlstm.training.presets import PRESETS
 from prlstm.training.results import result
 from prlstm.training.scoring import kinds_of_weights, score
 
+# seeds that are named one by one
+MOST_NAMED = 10
 PROTOCOL, STOPPING = "Options of the training", "Options of validation and score"
 Device = Annotated[str, typer.Option(help="auto, cpu, cuda or cuda:N.")]
 Root = Annotated[Path, typer.Option("--out", help="The folder of all runs.")]
@@ -40,7 +42,7 @@ def _option(help: str, panel: str, **more: Any) -> Any:
 
 @with_model_options
 def train(
-    task: Annotated[str, typer.Argument(help="A name that `prlstm tasks` lists.")],
+    task: Annotated[str, typer.Argument(metavar="TASK", help="A name that `prlstm tasks` lists.")],
     model: Annotated[str, typer.Option(help="A name that `prlstm models` lists.")] = "pr_lstm",
     preset: Annotated[
         Literal["default", "quick", "paper"],
@@ -151,7 +153,7 @@ def train(
 
 def resume(
     run: Annotated[
-        list[str], typer.Argument(metavar="RUN...", help="Folders of runs, or their names.")
+        list[str], typer.Argument(metavar="RUN", help="Folders of runs, or their names.")
     ],
     steps: Annotated[
         int | None, typer.Option(help="Go on to so many steps; by default as was asked before.")
@@ -192,11 +194,11 @@ def _train_and_score(
 ) -> None:
     """Train, score, and show both."""
     console = Console()
-    first, count = configs[0], len(configs)
-    seeds = "seed" if count == 1 else f"{count} seeds, seed"
+    first, seeds = configs[0], [str(config.seed) for config in configs]
+    shown = seeds if len(seeds) <= MOST_NAMED else [*seeds[:2], "...", seeds[-1]]
     console.print(
-        f"{first.model} on {first.task}: {seeds} {', '.join(str(c.seed) for c in configs):.40}, "
-        f"{request.steps:,} steps on {device}, in {root}",
+        f"{first.model} on {first.task}, {'seed' if len(seeds) == 1 else 'seeds'} "
+        f"{', '.join(shown)}: {request.steps:,} steps on {device}, in {root}",
         highlight=False,
         markup=False,
         soft_wrap=True,

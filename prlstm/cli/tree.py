@@ -11,7 +11,9 @@ from prlstm.tree import Plan, bracketing
 MOST_BRACKETED = 32
 
 
-def tree(length: Annotated[int, typer.Argument(min=1, help="Number of tokens.")]) -> None:
+def tree(
+    length: Annotated[int, typer.Argument(min=1, metavar="LENGTH", help="Number of tokens.")],
+) -> None:
     """Show the tree of a sequence: which states are merged, level by level."""
     plan, last = Plan(length), Plan(length, start=length - 1)
     typer.echo(f"{'tokens: ' + format(length, ','):<22} {'merges':>18}  levels  depth")

@@ -53,7 +53,7 @@ def test_the_table_at_the_end(root: Path) -> None:
     text = prlstm("train", "parity_check", *some, "--seeds", "2", "--average", "0.9")
     assert {path: path.read_bytes() for path in root.rglob("*.jsonl")} == before
     lines = text.splitlines()
-    assert "pr_lstm on parity_check: 2 seeds, seed 0, 1, 30 steps on cpu" in lines[0]
+    assert "pr_lstm on parity_check, seeds 0, 1: 30 steps on cpu" in lines[0]
     (header,) = [n for n, line in enumerate(lines) if line.startswith("seed steps")]
     assert "average" in lines[header]
     assert [line.split()[:2] for line in lines[header + 1 : header + 3]] == [
@@ -65,7 +65,7 @@ def test_the_table_at_the_end(root: Path) -> None:
     assert f"max {100 * max(scores):.1f} %" in text
     assert f"median {100 * sum(scores) / 2:.1f} %" in text
     assert "0 of 2 succeeded (>= 90 %)" in text
-    assert "paper: 100.0 %    guessing: 50.0 %" in text
+    assert "paper: 100.0 % (the best of 10 seeds)    guessing: 50.0 %" in text
     assert lines[-1].endswith("-s*")
 
 
@@ -131,7 +131,7 @@ def test_resuming(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     # by path, by name, and by the beginning of a name
     path, name = str(folders[0].path), folders[1].path.name
     text = prlstm("resume", path, name, "--steps", "40", "--out", tmp_path / "runs")
-    assert "2 seeds, seed 0, 1, 40 steps" in text
+    assert "seeds 0, 1: 40 steps" in text
     assert [folder.step() for folder in folders] == [40, 40]
     straight = [*some[:-1], str(tmp_path / "straight"), "--steps", "40"]
     prlstm("train", "parity_check", *straight)
