@@ -2,12 +2,14 @@
 
 import math
 import re
+from dataclasses import replace
 
 import pytest
 import torch
 
 from prlstm import tasks
 from prlstm.training import Curriculum, RunConfig, Schedule, Trainer
+from prlstm.training.checkpoint import restore, take
 from tests.compare import TOLERANCE, assert_rel
 from tests.tasks.chance import assert_likely
 
@@ -172,6 +174,34 @@ class TestSchedule:
     def test_what_is_refused(self, chosen: dict[str, object], message: str) -> None:
         with pytest.raises(ValueError, match=re.escape(message)):
             Schedule(**chosen)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("seeds", [[3], [3, 5]])
+def test_an_average_follows_the_weights(seeds: list[int]) -> None:
+    """By hand, beside the trainer: it forgets sooner in the first steps."""
+    runs = [run(seed=seed, precision="float64", average=0.6) for seed in seeds]
+    trainer, plain = Trainer(runs), Trainer([replace(one, average=0.0) for one in runs])
+    assert plain.average is None
+    want = [weight.detach().clone() for weight in plain.model.parameters()]
+    for kept in (1 / 10, 2 / 11, 3 / 12, 4 / 13, 5 / 14, 6 / 15, 7 / 16, 8 / 17, 9 / 18, 10 / 19,
+                 11 / 20, 12 / 21, 13 / 22, 0.6, 0.6):  # fmt: skip
+        trainer.update()
+        plain.update()
+        weights = list(plain.model.parameters())
+        want = [kept * w + (1 - kept) * new.detach() for w, new in zip(want, weights, strict=True)]
+    assert trainer.average is not None
+    for average, expected in zip(trainer.average.parameters(), want, strict=True):
+        torch.testing.assert_close(average.detach(), expected)
+    # it changes nothing else
+    for mine, other in zip(trainer.model.parameters(), plain.model.parameters(), strict=True):
+        assert mine.equal(other)
+    resumed = Trainer(runs)
+    restore(resumed, take(trainer))
+    resumed.update(3)
+    trainer.update(3)
+    for one, other in zip(take(resumed), take(trainer), strict=True):
+        for name, tensor in one.parts["average"].items():
+            assert tensor.equal(other.parts["average"][name])
 
 
 class TestConfig:
