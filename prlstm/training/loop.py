@@ -13,7 +13,15 @@ from prlstm.training.config import RunConfig
 from prlstm.training.events import Begun, Block, Report, Saved, Stepped, Stopped, Validated
 from prlstm.training.interrupt import Interrupt, deferred_interrupts
 from prlstm.training.precision import computing
-from prlstm.training.runs import METRICS, VALIDATION, Request, RunFolder, locked
+from prlstm.training.runs import (
+    METRICS,
+    VALIDATION,
+    Request,
+    RunFolder,
+    locked,
+    save_together,
+    settle,
+)
 from prlstm.training.trainer import Metrics, Trainer
 
 # steps between two readings of the metrics
@@ -44,6 +52,7 @@ def train(
         for config in configs:
             held.enter_context(locked(root / config.name))
             folders.append(RunFolder.create(root, config, torch.device(device)))
+        settle(folders)
         standing: dict[int, list[tuple[RunFolder, Checkpoint | None]]] = {}
         for folder in folders:
             checkpoint = folder.checkpoint()
@@ -187,8 +196,7 @@ class _Stack:
     def _save(self) -> None:
         if not self.folders:
             return
-        for folder, checkpoint in zip(self.folders, take(self.trainer), strict=True):
-            folder.save(checkpoint)
+        save_together(self.folders, take(self.trainer))
         self.saved = time.monotonic()
         self.report(Saved(self.trainer.step))
 

@@ -14,7 +14,7 @@ Files are written whole; rows are appended, and a row that was cut off does not 
 
 import fcntl
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
@@ -31,6 +31,8 @@ from prlstm.training.checkpoint import Checkpoint, Tensors, read_step
 from prlstm.training.config import RunConfig
 
 REQUEST, CHECKPOINT, LOCK = "request.json", "checkpoint.safetensors", ".lock"
+# a checkpoint that waits until those of all runs in the stack are written
+NEXT = ".checkpoint.safetensors.next"
 METRICS, VALIDATION, SCORES = "metrics.jsonl", "validation.jsonl", "scores.jsonl"
 BEST = "best"
 
@@ -119,11 +121,6 @@ class RunFolder:
         """Write down what is asked of the run."""
         _write_object(self.path / REQUEST, asdict(request))
 
-    def save(self, checkpoint: Checkpoint) -> None:
-        """Write the checkpoint, then the weights that it holds."""
-        checkpoint.write(self.path / CHECKPOINT)
-        self.publish(checkpoint)
-
     def publish(self, checkpoint: Checkpoint) -> None:
         """Write the weights of a checkpoint as `prlstm.load` knows them."""
         self._write_weights("last", checkpoint.weights)
@@ -151,9 +148,9 @@ class RunFolder:
         path = self.path / CHECKPOINT
         return Checkpoint.read(path) if path.exists() else None
 
-    def step(self) -> int | None:
+    def step(self, name: str = CHECKPOINT) -> int | None:
         """After how many steps the run was saved last; None before its first checkpoint."""
-        path = self.path / CHECKPOINT
+        path = self.path / name
         return read_step(path) if path.exists() else None
 
     def append(self, name: str, row: Row) -> None:
@@ -182,6 +179,31 @@ class RunFolder:
         tensors = {f"network.{name}": weight.contiguous() for name, weight in weights.items()}
         metadata = None if best is None else {BEST: json.dumps(asdict(best))}
         write_whole(self.path / WEIGHTS[which], save(tensors, metadata))
+
+
+def save_together(folders: Sequence[RunFolder], checkpoints: Sequence[Checkpoint]) -> None:
+    """Write the checkpoints of runs that are trained together: of all, or of none.
+
+    Runs that stand at one step go on together. Were some of them saved at a later one, they would
+    go on alone, and a lone seed rounds otherwise than one of many.
+    """
+    for folder, checkpoint in zip(folders, checkpoints, strict=True):
+        checkpoint.write(folder.path / NEXT)
+    settle(folders)
+    for folder, checkpoint in zip(folders, checkpoints, strict=True):
+        folder.publish(checkpoint)
+
+
+def settle(folders: Sequence[RunFolder]) -> None:
+    """Finish a save that was cut off when all was written, forget it when it was not."""
+    waiting = {folder: folder.step(NEXT) for folder in folders}
+    newest = max((step for step in waiting.values() if step is not None), default=None)
+    whole = all(newest in (step, folder.step()) for folder, step in waiting.items())
+    for folder, step in waiting.items():
+        if step is not None and whole:
+            (folder.path / NEXT).replace(folder.path / CHECKPOINT)
+        elif step is not None:
+            (folder.path / NEXT).unlink()
 
 
 @contextmanager

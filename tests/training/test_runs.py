@@ -12,8 +12,18 @@ import torch
 import prlstm
 from prlstm.files import read_rows
 from prlstm.training import RunConfig, Trainer
-from prlstm.training.checkpoint import restore, take
-from prlstm.training.runs import METRICS, SCORES, VALIDATION, Request, RunFolder, locked
+from prlstm.training.checkpoint import Checkpoint, restore, take
+from prlstm.training.runs import (
+    METRICS,
+    NEXT,
+    SCORES,
+    VALIDATION,
+    Request,
+    RunFolder,
+    locked,
+    save_together,
+    settle,
+)
 from tests.training.test_trainer import run
 
 CPU = torch.device("cpu")
@@ -38,7 +48,7 @@ def test_a_run_is_a_model(folder: RunFolder) -> None:
     trainer = Trainer([folder.config])
     trainer.update(3)
     assert folder.checkpoint() is None
-    folder.save(take(trainer)[0])
+    save_together([folder], take(trainer))
     loaded = prlstm.load(folder.path)
     words = loaded.task.sample(4, 9).input
     with torch.no_grad():
@@ -70,6 +80,64 @@ def test_a_row_that_was_cut_off_does_not_count(folder: RunFolder) -> None:
     assert folder.rows(SCORES) == [{"step": 0}]
     folder.append(SCORES, {"step": 10})
     assert folder.rows(SCORES) == [{"step": 0}, {"step": 10}]
+
+
+def test_runs_of_a_stack_are_saved_all_or_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A save that is cut off anywhere leaves them at one step, the old one or the new one."""
+    configs = [run(seed=seed) for seed in (1, 2, 3)]
+    trainer = Trainer(configs)
+    written, replaced = Checkpoint.write, Path.replace
+    for cut in range(7):
+        root = tmp_path / str(cut)
+        folders = [RunFolder.create(root, config, CPU) for config in configs]
+        trainer.update()
+        save_together(folders, take(trainer))
+        old = trainer.step
+        trainer.update()
+        calls = 0
+
+        def counted(cut: int = cut) -> None:
+            nonlocal calls
+            calls += 1
+            if calls > cut:
+                raise InterruptedError
+
+        def write(self: Checkpoint, path: Path) -> None:
+            counted()
+            written(self, path)
+
+        def replace(self: Path, target: Path) -> Path:
+            if self.name == NEXT:
+                counted()
+            return replaced(self, target)
+
+        with monkeypatch.context() as patch:
+            patch.setattr(Checkpoint, "write", write)
+            patch.setattr(Path, "replace", replace)
+            if cut < 6:
+                with pytest.raises(InterruptedError):
+                    save_together(folders, take(trainer))
+            else:
+                save_together(folders, take(trainer))
+        settle(folders)
+        expected = old if cut < 3 else trainer.step
+        assert [folder.step() for folder in folders] == [expected] * 3
+        assert not list(root.glob(f"*/{NEXT}"))
+
+
+def test_a_save_of_some_runs_is_not_taken_for_one_of_all(tmp_path: Path) -> None:
+    folders = [RunFolder.create(tmp_path, run(seed=seed), CPU) for seed in (1, 2)]
+    for folder, steps in zip(folders, (3, 5), strict=True):
+        trainer = Trainer([folder.config])
+        trainer.update(steps)
+        save_together([folder], take(trainer))
+        trainer.update()
+        if steps == 3:
+            take(trainer)[0].write(folder.path / NEXT)
+    settle(folders)
+    assert [folder.step() for folder in folders] == [3, 5]
 
 
 @pytest.mark.parametrize("line", ["{", "3", "", "[]"])
