@@ -6,6 +6,7 @@ Nothing is written through a symbolic link: a folder may come from somebody else
 import fcntl
 import json
 import os
+import stat
 from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
@@ -36,23 +37,22 @@ def write_whole(path: Path, contents: bytes) -> None:
 def append_rows(path: Path, rows: Iterable[Row]) -> None:
     """Add rows to a file of JSON lines, in place of one that was cut off."""
     lines = "".join(json.dumps(row, allow_nan=False) + "\n" for row in rows).encode()
-    with _opened(path, os.O_RDWR | os.O_CREAT) as file:
-        # several processes may score one run
-        fcntl.flock(file, fcntl.LOCK_EX)
-        try:
+    try:
+        with _opened(path, os.O_RDWR | os.O_CREAT) as file:
+            # several processes may score one run
+            fcntl.flock(file, fcntl.LOCK_EX)
             file.seek(_end_of_rows(file.read()))
             file.truncate()
             file.write(lines)
-            file.flush()
-        except OSError as failed:
-            raise OSError(failed.errno, failed.strerror, str(path)) from None
+    except OSError as failed:
+        raise OSError(failed.errno, failed.strerror, str(path)) from None
 
 
 def read_rows(path: Path) -> list[Row]:
     """The rows of a file of JSON lines; the last one does not count if it was cut off."""
     if not path.exists():
         return []
-    contents = path.read_bytes()
+    contents = _read(path)
     whole = contents[: _end_of_rows(contents)]
     rows = []
     for number, line in enumerate(whole.split(b"\n")[:-1], 1):
@@ -70,7 +70,7 @@ def read_rows(path: Path) -> list[Row]:
 def read_object(path: Path) -> Row:
     """The object that a JSON file holds."""
     try:
-        contents = json.loads(path.read_bytes())
+        contents = json.loads(_read(path))
     except (ValueError, RecursionError) as wrong:
         raise ValueError(f"{path}: not JSON ({wrong})") from None
     if not isinstance(contents, dict):
@@ -83,6 +83,17 @@ def _end_of_rows(contents: bytes) -> int:
     return contents.rfind(b"\n") + 1
 
 
+def _read(path: Path) -> bytes:
+    """The bytes of a file: not those of a device or a pipe, which may have no end."""
+    # without waiting for somebody at the other end of a pipe
+    with _opened(path, os.O_RDONLY | os.O_NONBLOCK) as file:
+        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+            raise ValueError(f"{path}: expected a file")
+        contents: bytes = file.read()
+        return contents
+
+
 def _opened(path: Path, how: int) -> Any:
     """A file for bytes, but not one that a link leads to."""
-    return os.fdopen(os.open(path, how | os.O_NOFOLLOW, 0o666), "r+b" if how & os.O_RDWR else "wb")
+    mode = {os.O_RDONLY: "rb", os.O_WRONLY: "wb", os.O_RDWR: "r+b"}[how & os.O_ACCMODE]
+    return os.fdopen(os.open(path, how | os.O_NOFOLLOW, 0o666), mode)

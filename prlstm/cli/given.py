@@ -17,8 +17,8 @@ Found = TypeVar("Found")
 # where runs are kept unless told otherwise
 ROOT = Path("runs")
 INTERRUPTED = 130
-# a range of more numbers than this is a slip of the hand
-MOST = 1_000_000
+# greater lengths, and more seeds, are a slip of the hand
+MOST, MOST_SEEDS, MOST_AT_ONCE = 100_000_000, 10_000, 100_000
 
 
 @contextmanager
@@ -32,13 +32,24 @@ def told() -> Iterator[None]:
         _end(f"{failed.filename}: {failed.strerror}" if failed.filename else str(failed))
     except (ValueError, TypeError, FloatingPointError, ModuleNotFoundError) as failed:
         _end(str(failed))
-    except torch.OutOfMemoryError as failed:
-        _end(str(failed).partition(". ")[0])
+    except (MemoryError, torch.OutOfMemoryError) as failed:
+        _end(f"not enough memory ({str(failed).partition('. ')[0]})")
+    except RuntimeError as failed:
+        # how PyTorch says so on a CPU
+        if "allocate memory" not in str(failed) and "invalid size" not in str(failed):
+            raise
+        _end(f"not enough memory ({str(failed).splitlines()[0]})")
+
+
+def say_error(message: str) -> None:
+    """An error on a terminal; what would steer it is shown, not sent."""
+    typer.secho("Error: ", fg="red", nl=False, err=True)
+    shown = (c if c.isprintable() or c == "\n" else repr(c)[1:-1] for c in message)
+    typer.echo("".join(shown), err=True)
 
 
 def _end(message: str) -> None:
-    typer.secho("Error: ", fg="red", nl=False, err=True)
-    typer.echo(message, err=True)
+    say_error(message)
     raise typer.Exit(1)
 
 
@@ -50,18 +61,23 @@ def named(get: Callable[[str], Found], name: str, given_as: str) -> Found:
         raise typer.BadParameter(str(unknown), param_hint=given_as) from None
 
 
-def read_numbers(text: str, given_as: str, least: int) -> list[int]:
+def read_numbers(text: str, given_as: str, least: int, most: int = MOST) -> list[int]:
     """Numbers as `41:500` (both ends count), `1000,10000`, or both together."""
     numbers: list[int] = []
     for part in text.split(","):
-        found = re.fullmatch(r"\s*(\d+)\s*(?::\s*(\d+)\s*)?", part)
+        found = re.fullmatch(r"\s*([0-9]+)\s*(?::\s*([0-9]+)\s*)?", part)
         if not found and not part.strip():
             continue
         first, last = (int(found[1]), int(found[2] or found[1])) if found else (0, -1)
-        if not least <= first <= last or last - first >= MOST:
+        if not least <= first <= last <= most:
             raise typer.BadParameter(
-                f"{text!r}: expected numbers >= {least} as in 41:500 or 1000,10000",
+                f"{text!r:.40}: expected numbers from {least} to {most:,}, "
+                "as in 41:500 or 1000,10000",
                 param_hint=given_as,
+            )
+        if last - first >= MOST_AT_ONCE:
+            raise typer.BadParameter(
+                f"{text!r:.40}: expected at most {MOST_AT_ONCE:,} of them", param_hint=given_as
             )
         numbers += range(first, last + 1)
     if not numbers:
@@ -71,9 +87,15 @@ def read_numbers(text: str, given_as: str, least: int) -> list[int]:
 
 def read_seeds(text: str) -> list[int]:
     """`10` are the seeds 0 to 9; `3,4,5`, `7,` and `3:5` are those."""
-    if text.strip().isdigit():
-        return list(range(int(text))) if int(text) else read_numbers("", "--seeds", 0)
-    return read_numbers(text, "--seeds", 0)
+    if not re.fullmatch(r"\s*[0-9]+\s*", text):
+        return read_numbers(text, "--seeds", 0, most=2**62)
+    if not 1 <= int(text) <= MOST_SEEDS:
+        raise typer.BadParameter(
+            f"{text!r:.40}: expected how many seeds, from 1 to {MOST_SEEDS:,}, "
+            "or which, as in 3,4,5",
+            param_hint="--seeds",
+        )
+    return list(range(int(text)))
 
 
 def read_device(name: str) -> torch.device:
@@ -104,7 +126,8 @@ def read_run(text: str, root: Path) -> RunFolder:
 def find_folder(text: str, root: Path) -> Path:
     """A folder, or that of a name below `root`; the beginning of a name will do."""
     if (path := Path(text)).is_dir() or (path := root / text).is_dir():
-        return path
+        # a run is trained where it is, whatever leads there
+        return path.resolve() if path.is_symlink() or path.name in ("", "..") else path
     found = [path for path in find_runs(root) if path.name.startswith(text)]
     if len(found) == 1:
         return found[0]

@@ -91,7 +91,7 @@ class _Line:
         if self.wrong is not None:
             # a line for every line
             typer.echo("")
-            typer.secho(f"line {self.number}: {self.wrong}", err=True)
+            typer.echo(f"line {self.number}: {self.wrong}", err=True)
             return True
         done = self.every is not None and self.word.count % self.every == 0
         if not done:
@@ -136,7 +136,7 @@ class _Tokens:
 
 def _pieces(stream: BinaryIO) -> Iterator[tuple[str, bool]]:
     """The text of every line in pieces, and whether the line ends behind a piece."""
-    decoder = codecs.getincrementaldecoder("utf-8")("replace")
+    decoder = codecs.getincrementaldecoder("utf-8-sig")("replace")
     open_line = False
     while piece := stream.read1(PIECE):  # type: ignore[attr-defined]
         *whole, rest = decoder.decode(piece).split("\n")
@@ -145,5 +145,7 @@ def _pieces(stream: BinaryIO) -> Iterator[tuple[str, bool]]:
         if rest:
             yield rest, False
         open_line = bool(rest) or (open_line and not whole)
-    if open_line:
-        yield "", True
+    # half a sign at the very end is one that nobody knows
+    rest = decoder.decode(b"", final=True)
+    if open_line or rest:
+        yield rest, True

@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.text import Text
 
 from prlstm import models, tasks
-from prlstm.cli.given import ROOT, named
+from prlstm.cli.given import ROOT, named, say_error
 from prlstm.cli.tables import OTHERS, percent, plain_table
 from prlstm.report.paper import published
 from prlstm.training import RunFolder
@@ -23,7 +23,8 @@ def runs(
     task: Annotated[str | None, typer.Option(help="Only those on this task.")] = None,
     model: Annotated[str | None, typer.Option(help="Only those of this model.")] = None,
     solved: Annotated[
-        bool | None, typer.Option("--solved/--unsolved", help="Only those that succeeded, or not.")
+        bool | None,
+        typer.Option("--solved/--unsolved", help="Only those whose score succeeded, or did not."),
     ] = None,
     compare: Annotated[
         bool, typer.Option("--compare", help="A line for each setting, over its seeds.")
@@ -56,7 +57,7 @@ def runs(
     else:
         _print_runs(console, chosen)
     for message in damaged:
-        typer.secho(f"Error: {message}", err=True)
+        say_error(message)
     if damaged:
         raise typer.Exit(1)
 
@@ -67,7 +68,7 @@ def _read(root: Path) -> tuple[list[Result], list[str]]:
     for path in find_runs(root):
         try:
             found.append(result(RunFolder.open(path)))
-        except (OSError, ValueError, TypeError, KeyError) as wrong:
+        except (OSError, ValueError, TypeError) as wrong:
             damaged.append(str(wrong))
     return found, damaged
 
@@ -77,7 +78,7 @@ def _print_runs(console: Console, results: Sequence[Result]) -> None:
     columns = ["steps", "score", *(OTHERS[name] for name in others), "paper", "guessing"]
     table = plain_table([], columns, folded="run")
     for one in results:
-        scores = [percent(one.score)]
+        scores = [_last(one)]
         scores += [percent(s.value if (s := one.scores.get(name)) else None) for name in others]
         beside = (percent(_paper(one)), percent(one.floor))
         table.add_row(Text(one.path.name), f"{one.step:,}", *scores, *beside)
@@ -112,6 +113,14 @@ def _print_settings(console: Console, results: Sequence[Result]) -> None:
             *beside,
         )
     console.print(table)
+
+
+def _last(one: Result) -> str:
+    """The score, and its step if the run has gone on since."""
+    last = one.scores.get("last")
+    if last is None or last.step == one.step:
+        return percent(one.score)
+    return f"{percent(one.score)} at {last.step:,}"
 
 
 def _paper(one: Result) -> float | None:

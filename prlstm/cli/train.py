@@ -1,6 +1,7 @@
 """`prlstm train` and `prlstm resume`."""
 
 import dataclasses
+import shlex
 from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
@@ -24,6 +25,7 @@ from prlstm.cli.given import (
 from prlstm.cli.options import flag, with_model_options
 from prlstm.cli.tables import print_results
 from prlstm.training import Curriculum, Report, Request, RunConfig, RunFolder, Schedule, loop
+from prlstm.training.interrupt import terminations_as_interrupts
 from prlstm.training.presets import PRESETS
 from prlstm.training.results import result
 from prlstm.training.scoring import kinds_of_weights, score
@@ -164,17 +166,28 @@ def resume(
 ) -> None:
     """Go on with runs where they were stopped; seeds of one configuration go on together."""
     chosen = read_device(device)
+    # runs that differ in their seeds alone, with what is asked of them
+    groups: dict[tuple[Path, str, Request], list[RunFolder]] = {}
     with told():
-        groups: dict[str, list[RunFolder]] = {}
-        for folder in (read_run(name, root) for name in run):
-            groups.setdefault(folder.config.with_seed(0).name, []).append(folder)
-        for folders in groups.values():
-            request = folders[0].request()
+        for folder in dict.fromkeys(read_run(name, root) for name in run):
+            request = folder.request()
             if steps is not None:
                 request = dataclasses.replace(request, steps=steps)
-            configs = [folder.config for folder in folders]
-            parent = folders[0].path.parent
-            _train_and_score(configs, request, parent, chosen, tensorboard=tensorboard)
+            key = (folder.path.parent, folder.config.with_seed(0).name, request)
+            groups.setdefault(key, []).append(folder)
+    codes = set()
+    for (parent, _, request), folders in groups.items():
+        configs = [folder.config for folder in folders]
+        try:
+            with told():
+                _train_and_score(configs, request, parent, chosen, tensorboard=tensorboard)
+        except typer.Exit as ended:
+            # the others can go on, unless somebody wants to stop
+            if ended.exit_code == INTERRUPTED:
+                raise
+            codes.add(ended.exit_code)
+    if codes:
+        raise typer.Exit(max(codes))
 
 
 def _decay_steps(schedule: str, given: int | None, steps: int) -> int:
@@ -206,6 +219,7 @@ def _train_and_score(
     folders = [RunFolder(root / config.name, config) for config in configs]
     failed: FloatingPointError | None = None
     with ExitStack() as held:
+        held.enter_context(terminations_as_interrupts())
         report = held.enter_context(display(console, folders))
         if tensorboard:
             from prlstm.training.tensorboard import event_files
@@ -215,7 +229,7 @@ def _train_and_score(
             loop.train(configs, request, root, device=device, report=report)
         except KeyboardInterrupt:
             held.close()
-            _say_interrupted(console, folders, "Everything is saved")
+            _say_interrupted(console, folders)
         except FloatingPointError as wrong:
             failed = wrong
         folders = [folder for folder in folders if folder.step() is not None]
@@ -223,7 +237,7 @@ def _train_and_score(
             _score_all(folders, request.samples, device, report)
         except KeyboardInterrupt:
             held.close()
-            _say_interrupted(console, folders, "The score is not finished; the weights are saved")
+            _say_interrupted(console, folders, "; the score is not finished")
     if folders:
         print_results(console, [result(folder) for folder in folders])
         console.print(_where(folders), highlight=False, markup=False, soft_wrap=True)
@@ -243,12 +257,12 @@ def _score_all(
         score(some, kind, samples=samples, device=device, report=report)
 
 
-def _say_interrupted(console: Console, folders: Sequence[RunFolder], saved: str) -> None:
+def _say_interrupted(console: Console, folders: Sequence[RunFolder], more: str = "") -> None:
     steps = {folder.step() or 0 for folder in folders}
     at = " and ".join(f"{step:,}" for step in sorted(steps))
-    names = " ".join(str(folder.path) for folder in folders)
+    names = " ".join(shlex.quote(str(folder.path)) for folder in folders)
     console.print(
-        f"Interrupted at step {at}. {saved}. To go on:\n  prlstm resume {names}",
+        f"Interrupted. Saved as of step {at}{more}. To go on:\n  prlstm resume {names}",
         highlight=False,
         markup=False,
         soft_wrap=True,
@@ -258,6 +272,6 @@ def _say_interrupted(console: Console, folders: Sequence[RunFolder], saved: str)
 
 def _where(folders: Sequence[RunFolder]) -> str:
     """Where the runs are, in one word that a shell understands."""
-    path = folders[0].path
-    several = path.with_name(path.name.rpartition("-s")[0] + "-s*")
+    path = shlex.quote(str(folders[0].path))
+    several = shlex.quote(str(folders[0].path).rpartition("-s")[0]) + "-s*"
     return f"\n{path if len(folders) == 1 else several}"

@@ -2,13 +2,14 @@
 
 import dataclasses
 import difflib
+import math
 from dataclasses import dataclass
 from types import NoneType
 from typing import Any, get_args
 
 
 def option(
-    default: Any, help: str, *, least: float = 1, below: float = float("inf"), among: Any = None
+    default: Any, help: str, *, least: float = 1, below: float = math.inf, among: Any = None
 ) -> Any:
     """A hyper-parameter: its default, what it is, and which values it takes."""
     metadata = {"help": help, "least": least, "below": below, "among": among}
@@ -62,7 +63,8 @@ def _check(field: "dataclasses.Field[Any]", value: Any) -> None:
         fits = fits and least <= value < below
         expected = f"a number with {least:g} <= {field.name} < {below:g}"
     elif int in kinds:
-        fits, expected = _is_size(value, least), f"an integer >= {least}"
+        fits = _is_size(value, least) and value < below
+        expected = f"an integer >= {least}" + (f" and < {below:g}" if below < math.inf else "")
     else:
         fits = isinstance(value, tuple) and all(_is_size(size, least) for size in value)
         expected = f"a tuple of integers >= {least}"

@@ -21,7 +21,7 @@ class PROptions(TapeOptions):
     hidden_size: int = option(
         256, "Features of a state; 137 has about the weights of an LSTM of 256."
     )
-    refine: int = option(1, "Refinements of a state after each merge.", least=0)
+    refine: int = option(1, "Refinements of a state after each merge.", least=0, below=1000)
 
 
 @dataclass(frozen=True, kw_only=True)

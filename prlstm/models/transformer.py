@@ -17,7 +17,7 @@ class TransformerOptions(Options):
     """Encoder and decoder."""
 
     embedding_size: int = option(64, "Features of a token.")
-    num_layers: int = option(5, "Layers of the encoder, and of the decoder.")
+    num_layers: int = option(5, "Layers of the encoder, and of the decoder.", below=1000)
     num_heads: int = option(8, "Heads of attention; they divide the embedding size.")
     widening: int = option(4, "Features inside the feed-forward map of a layer, as a multiple.")
     dropout: float = option(0.1, "Share of features that are dropped.", least=0, below=1)

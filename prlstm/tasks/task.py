@@ -28,6 +28,8 @@ LEVELS: tuple[Level, ...] = get_args(Level)
 Size = TypeVar("Size", int, Tensor)
 # stands for an answer that no accuracy counts
 UNCOUNTED = "·"
+# of a text that is wrong, so much is shown
+MOST_SHOWN = 60
 
 
 class Task(ABC):
@@ -219,7 +221,8 @@ class Task(ABC):
         found = re.findall(rf"({known})|(\S)", text)
         for symbol, other in found:
             if not symbol:
-                raise ValueError(f"text={text!r}: {other!r} is none of {' '.join(symbols)}")
+                shown = repr(text) if len(text) <= MOST_SHOWN else f"{text[:MOST_SHOWN]!r}..."
+                raise ValueError(f"text={shown}: {other!r} is none of {' '.join(symbols)}")
         return [symbols.index(symbol) for symbol, _ in found]
 
     def show_answer(self, target: Tensor | Sequence[int]) -> str:

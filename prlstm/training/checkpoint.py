@@ -63,7 +63,7 @@ class Checkpoint:
         for name, tensor in tensors.items():
             part, _, rest = name.partition("/")
             if part not in PARTS:
-                raise ValueError(f"{path}: {name} is not expected in a checkpoint")
+                raise ValueError(f"{path}: {name!r:.80} is not expected in a checkpoint")
             parts.setdefault(part, {})[rest] = tensor
         return Checkpoint(step, run, parts)
 
@@ -76,6 +76,8 @@ def read_step(path: Path) -> int:
 
 @contextmanager
 def _opened(path: Path) -> Iterator[Any]:
+    if not path.is_file():
+        raise ValueError(f"{path}: expected a file")
     try:
         with safe_open(path, "pt") as file:
             yield file
@@ -85,7 +87,10 @@ def _opened(path: Path) -> Iterator[Any]:
 
 def _header(path: Path, file: Any) -> tuple[int, str]:
     """Step and run."""
-    said = json.loads((file.metadata() or {}).get(KEY, "{}"))
+    try:
+        said = json.loads((file.metadata() or {}).get(KEY, "{}"))
+    except (ValueError, RecursionError):
+        said = None
     if not isinstance(said, dict) or said.get("format") != FORMAT:
         raise ValueError(f"{path}: not a checkpoint of a run, expected format {FORMAT!r}")
     if type(said.get("step")) is not int or said["step"] < 0:

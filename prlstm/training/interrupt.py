@@ -18,6 +18,19 @@ class Interrupt:
 
 
 @contextmanager
+def terminations_as_interrupts() -> Iterator[None]:
+    """Raise KeyboardInterrupt on SIGTERM too."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+@contextmanager
 def deferred_interrupts() -> Iterator[Interrupt]:
     """Note an interrupt (Ctrl-C, or SIGTERM) instead of raising it; a second one is raised."""
     interrupt = Interrupt()

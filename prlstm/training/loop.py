@@ -53,9 +53,10 @@ def train(
             held.enter_context(locked(root / config.name))
             folders.append(RunFolder.create(root, config, torch.device(device)))
         settle(folders)
+        # all are read before anything is written: one that is damaged stops the others too
+        found = [(folder, folder.checkpoint()) for folder in folders]
         standing: dict[int, list[tuple[RunFolder, Checkpoint | None]]] = {}
-        for folder in folders:
-            checkpoint = folder.checkpoint()
+        for folder, checkpoint in found:
             folder.ask(request)
             if checkpoint is not None:
                 # a kill may have come before the weights were written
@@ -68,6 +69,8 @@ def train(
             checkpoints = [checkpoint for _, checkpoint in group if checkpoint is not None]
             stack = _Stack([folder for folder, _ in group], checkpoints, device, request, report)
             failures += stack.train(interrupt)
+        if interrupt.asked:
+            raise KeyboardInterrupt
     if failures:
         raise FloatingPointError("\n".join(failures))
     return folders
@@ -76,10 +79,17 @@ def train(
 def _done(folder: RunFolder, checkpoint: Checkpoint | None, request: Request) -> bool:
     if checkpoint is None:
         return False
-    if checkpoint.step >= request.steps:
-        return True
-    accuracy = folder.validated(checkpoint.step) if request.until_solved else None
-    return accuracy is not None and accuracy >= SOLVED
+    accuracy = folder.validated(checkpoint.step)
+    if accuracy is None and _is_validated(checkpoint.step, request):
+        return False
+    solved = request.until_solved and accuracy is not None and accuracy >= SOLVED
+    return solved or checkpoint.step >= request.steps
+
+
+def _is_validated(step: int, request: Request) -> bool:
+    """Whether a run is validated after so many steps."""
+    every = request.validate_every
+    return every > 0 and step > 0 and (step % every == 0 or step == request.steps)
 
 
 class _Stack:
@@ -107,7 +117,7 @@ class _Stack:
         request, failures = self.request, []
         self.report(Begun(self.folders, self.trainer.step, request.steps))
         # an interrupt may have come before the validation of the step that it saved
-        if self._is_validated_here() and not self.folders[0].validated(self.trainer.step):
+        if self._is_validated_here():
             self._leave(self._validate())
         while self.folders and self.trainer.step < request.steps:
             self._make_block(interrupt)
@@ -160,14 +170,15 @@ class _Stack:
         return failed
 
     def _is_validated_here(self) -> bool:
-        step, every = self.trainer.step, self.request.validate_every
-        return every > 0 and step > 0 and (step % every == 0 or step == self.request.steps)
+        return _is_validated(self.trainer.step, self.request)
 
     def _validate(self) -> set[RunFolder]:
         """Rows of the accuracy on other words, the best weights; which runs are done by that."""
-        if not self.folders:
-            return set()
-        step, solved = self.trainer.step, set()
+        step: int = self.trainer.step
+        solved: set[RunFolder] = set()
+        missing = {folder for folder in self.folders if folder.validated(step) is None}
+        if not missing:
+            return solved
         with computing(self.trainer.config.precision, self.trainer.device):
             counts = evaluate(
                 self.trainer.model,
@@ -178,13 +189,15 @@ class _Stack:
             )
         checkpoints = take(self.trainer)
         for folder, checkpoint, count in zip(self.folders, checkpoints, counts, strict=True):
-            best, accuracy = folder.best(), count.score
-            folder.append(VALIDATION, {"step": step, "accuracy": accuracy})
+            best, accuracy = folder.weights("best"), count.score
             # of equals the later one: it is trained longer
-            is_best = best is None or accuracy >= best.accuracy
-            if is_best:
-                folder.save_best(checkpoint, accuracy)
-            self.report(Validated(folder, step, accuracy, is_best))
+            is_best = best is None or best.accuracy is None or accuracy >= best.accuracy
+            if folder in missing:
+                # the weights first: a row says that all is done
+                if is_best:
+                    folder.save_best(checkpoint, accuracy)
+                folder.append(VALIDATION, {"step": step, "accuracy": accuracy})
+                self.report(Validated(folder, step, accuracy, is_best))
             if self.request.until_solved and accuracy >= SOLVED:
                 solved.add(folder)
                 self.report(Stopped(folder, step, f"validates at {accuracy:.1%}", failed=False))

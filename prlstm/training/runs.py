@@ -14,6 +14,7 @@ Files are written whole; rows are appended, and a row that was cut off does not 
 
 import fcntl
 import json
+import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, fields
@@ -34,7 +35,15 @@ REQUEST, CHECKPOINT, LOCK = "request.json", "checkpoint.safetensors", ".lock"
 # a checkpoint that waits until those of all runs in the stack are written
 NEXT = ".checkpoint.safetensors.next"
 METRICS, VALIDATION, SCORES = "metrics.jsonl", "validation.jsonl", "scores.jsonl"
-BEST = "best"
+# what a row must have: numbers that are none of a joker's
+NUMBERS = {
+    METRICS: ("step", "seconds", "loss", "accuracy", "norm"),
+    VALIDATION: ("step", "accuracy"),
+    SCORES: ("step", "samples"),
+}
+LARGE = 1e300
+# the key of what is said beside weights
+SAID = "weights"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,11 +72,11 @@ class Request:
 
 
 @dataclass(frozen=True)
-class Best:
-    """The weights that validated best: after how many steps, and how well."""
+class Weights:
+    """What is said beside weights: after how many steps they were so; if best, how well."""
 
     step: int
-    accuracy: float
+    accuracy: float | None = None
 
 
 @dataclass(frozen=True)
@@ -109,7 +118,7 @@ class RunFolder:
         """What was asked of the run last."""
         path = self.path / REQUEST
         if not path.is_file():
-            raise FileNotFoundError(f"{path}: expected what was asked of the run, it was removed")
+            raise FileNotFoundError(f"{path}: expected what was asked of the run, it is not there")
         known = {one.name for one in fields(Request)}
         try:
             given = read_object(path)
@@ -123,30 +132,44 @@ class RunFolder:
 
     def publish(self, checkpoint: Checkpoint) -> None:
         """Write the weights of a checkpoint as `prlstm.load` knows them."""
-        self._write_weights("last", checkpoint.weights)
+        said = Weights(checkpoint.step)
+        self._write_weights("last", checkpoint.weights, said)
         if "average" in checkpoint.parts:
-            self._write_weights("average", checkpoint.parts["average"])
+            self._write_weights("average", checkpoint.parts["average"], said)
 
     def save_best(self, checkpoint: Checkpoint, accuracy: float) -> None:
         """Keep the weights of a checkpoint as the best ones."""
-        self._write_weights(BEST, checkpoint.weights, Best(checkpoint.step, accuracy))
+        self._write_weights("best", checkpoint.weights, Weights(checkpoint.step, accuracy))
 
-    def best(self) -> Best | None:
-        """Which weights are the best ones; None before the first validation."""
-        path = self.path / WEIGHTS[BEST]
-        if not path.exists():
+    def weights(self, which: str) -> Weights | None:
+        """What is said beside the last, the best or the average weights; None without these."""
+        path = self.path / WEIGHTS[which]
+        if not path.is_file():
             return None
         try:
             with safe_open(path, "pt") as file:
-                said = json.loads((file.metadata() or {}).get(BEST, "{}"))
-            return Best(int(said["step"]), float(said["accuracy"]))
-        except (SafetensorError, ValueError, TypeError, KeyError, RecursionError) as damaged:
-            raise ValueError(f"{path}: not the best weights of a run ({damaged})") from None
+                said = json.loads((file.metadata() or {}).get(SAID, "{}"))
+            accuracy = said.get("accuracy")
+            return Weights(int(said["step"]), None if accuracy is None else float(accuracy))
+        except (SafetensorError, ValueError, AttributeError, TypeError, KeyError) as damaged:
+            raise ValueError(f"{path}: not a whole file of weights of a run ({damaged})") from None
 
     def checkpoint(self) -> Checkpoint | None:
         """Where the run stands; None before its first checkpoint."""
         path = self.path / CHECKPOINT
-        return Checkpoint.read(path) if path.exists() else None
+        if not path.exists():
+            return None
+        checkpoint = Checkpoint.read(path)
+        if checkpoint.run != self.config.name:
+            raise ValueError(
+                f"{path}: a checkpoint of {checkpoint.run!r:.80}, expected one of {self.path.name}"
+            )
+        with torch.device("meta"):
+            expected = {n: w.shape for n, w in self.config.build().network.named_parameters()}
+        for part, named in checkpoint.parts.items():
+            if {name: tensor.shape for name, tensor in named.items()} != expected:
+                raise ValueError(f"{path}: its {part} are not those that {CONFIG} makes")
+        return checkpoint
 
     def step(self, name: str = CHECKPOINT) -> int | None:
         """After how many steps the run was saved last; None before its first checkpoint."""
@@ -159,7 +182,16 @@ class RunFolder:
 
     def rows(self, name: str) -> list[Row]:
         """All whole rows of `METRICS`, `VALIDATION` or `SCORES`."""
-        return read_rows(self.path / name)
+        rows = read_rows(self.path / name)
+        for number, row in enumerate(rows, 1):
+            for key in NUMBERS[name]:
+                value = row.get(key)
+                is_number = isinstance(value, (int, float)) and -LARGE < value < LARGE
+                if not is_number:
+                    raise ValueError(
+                        f"{self.path / name}, line {number}: {key}={value!r:.40}, expected a number"
+                    )
+        return rows
 
     def validated(self, step: int) -> float | None:
         """The accuracy of a validation after so many steps, if there was one."""
@@ -175,10 +207,10 @@ class RunFolder:
                 lines = "".join(json.dumps(row) + "\n" for row in kept)
                 write_whole(self.path / name, lines.encode())
 
-    def _write_weights(self, which: str, weights: Tensors, best: Best | None = None) -> None:
+    def _write_weights(self, which: str, weights: Tensors, said: Weights) -> None:
         tensors = {f"network.{name}": weight.contiguous() for name, weight in weights.items()}
-        metadata = None if best is None else {BEST: json.dumps(asdict(best))}
-        write_whole(self.path / WEIGHTS[which], save(tensors, metadata))
+        contents = save(tensors, {SAID: json.dumps(asdict(said))})
+        write_whole(self.path / WEIGHTS[which], contents)
 
 
 def save_together(folders: Sequence[RunFolder], checkpoints: Sequence[Checkpoint]) -> None:
@@ -210,8 +242,9 @@ def settle(folders: Sequence[RunFolder]) -> None:
 def locked(path: Path) -> Iterator[None]:
     """Hold a run's folder against other processes; the hold ends with this one, however it ends."""
     path.mkdir(parents=True, exist_ok=True)
-    # opened to be added to: what a link leads to is not emptied
-    with (path / LOCK).open("a") as file:
+    # never what a link leads to
+    lock = os.open(path / LOCK, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o666)
+    with os.fdopen(lock, "r+b") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:

@@ -8,7 +8,7 @@ from prlstm.environment import environment
 from prlstm.evaluation import LengthCounts, evaluate
 from prlstm.evaluation.score import SAMPLES, SEED, SPLIT
 from prlstm.files import Row
-from prlstm.models import Stacked
+from prlstm.models import Model, Stacked
 from prlstm.models.folder import WEIGHTS, load
 from prlstm.tasks.floors import SCORED
 from prlstm.training.events import Report, Scored, Scoring
@@ -36,7 +36,9 @@ def score(
         "split": SPLIT,
         "lengths": sorted(set(lengths)),
     }
-    found = [_found(folder, asked | {"step": _step(folder, weights)}) for folder in folders]
+    steps = [_step(folder, weights) for folder in folders]
+    pairs = zip(folders, steps, strict=True)
+    found = [_found(folder, asked | {"step": step}) for folder, step in pairs]
     missing = [folder for folder, counts in zip(folders, found, strict=True) if counts is None]
     fresh = iter(_scored(missing, asked, torch.device(device), report) if missing else [])
     return [next(fresh) if counts is None else counts for counts in found]
@@ -45,10 +47,10 @@ def score(
 def kinds_of_weights(folder: RunFolder) -> list[str]:
     """Which weights of a run there are to score: the last ones, and others that differ."""
     kinds = ["last"]
-    best = folder.best()
-    if best is not None and best.step != folder.step():
+    last, best = folder.weights("last"), folder.weights("best")
+    if last is not None and best is not None and best.step != last.step:
         kinds.append("best")
-    if (folder.path / WEIGHTS["average"]).exists():
+    if folder.weights("average") is not None:
         kinds.append("average")
     return kinds
 
@@ -58,7 +60,7 @@ def read_counts(row: Row) -> LengthCounts:
     try:
         lengths = tuple(map(int, row["lengths"]))
         correct, total = (torch.tensor(row[name]) for name in ("correct", "total"))
-    except (KeyError, TypeError, ValueError, RuntimeError) as wrong:
+    except (KeyError, TypeError, ValueError, RuntimeError, OverflowError) as wrong:
         raise ValueError(f"a row of scores that is none: {wrong}") from None
     if correct.dim() != 2 or correct.shape != total.shape or len(lengths) != len(correct):
         raise ValueError(
@@ -70,15 +72,11 @@ def read_counts(row: Row) -> LengthCounts:
 
 def _step(folder: RunFolder, weights: str) -> int:
     """After how many steps the weights were so."""
-    if weights == "best":
-        best = folder.best()
-        if best is None:
-            raise FileNotFoundError(f"{folder.path}: no best weights, it was never validated")
-        return best.step
-    step = folder.step()
-    if step is None:
-        raise FileNotFoundError(f"{folder.path}: no weights yet, it was not trained so far")
-    return step
+    said = folder.weights(weights)
+    if said is None:
+        path = folder.path / WEIGHTS[weights]
+        raise FileNotFoundError(f"{path}: not there, so there are no {weights} weights to score")
+    return said.step
 
 
 def _found(folder: RunFolder, asked: Row) -> LengthCounts | None:
@@ -89,11 +87,21 @@ def _found(folder: RunFolder, asked: Row) -> LengthCounts | None:
     return None
 
 
+def _loaded(folder: RunFolder, weights: str, device: torch.device) -> tuple[Model, int]:
+    """A model, and the step that its weights are of, though somebody may be training it on."""
+    while True:
+        step = _step(folder, weights)
+        model = load(folder.path, device, weights=weights)
+        if step == _step(folder, weights):
+            return model, step
+
+
 def _scored(
     folders: list[RunFolder], asked: Row, device: torch.device, report: Report
 ) -> list[LengthCounts]:
     weights = asked["weights"]
-    alone = [load(folder.path, device, weights=weights) for folder in folders]
+    loaded = [_loaded(folder, weights, device) for folder in folders]
+    alone = [model for model, _ in loaded]
     model = alone[0] if len(alone) == 1 else Stacked(alone)
     with computing(folders[0].config.precision, device):
         counts = evaluate(
@@ -103,9 +111,9 @@ def _scored(
             report=lambda share: report(Scoring(folders, weights, share)),
         )
     made_with = environment(device)
-    for folder, count in zip(folders, counts, strict=True):
+    for folder, (_, step), count in zip(folders, loaded, counts, strict=True):
         row = asked | {
-            "step": _step(folder, weights),
+            "step": step,
             "score": count.score,
             "correct": count.correct.tolist(),
             "total": count.total.tolist(),

@@ -18,6 +18,9 @@ def event_files(folders: Sequence[RunFolder], report: Report) -> Iterator[Report
         raise ModuleNotFoundError(
             "--tensorboard needs the package tensorboard: pip install 'prlstm[tensorboard]'"
         ) from None
+    for folder in folders:
+        if (folder.path / FOLDER).is_symlink():
+            raise ValueError(f"{folder.path / FOLDER}: expected a folder, not a link to one")
     writers = {folder: SummaryWriter(folder.path / FOLDER) for folder in folders}
 
     def told(event: Event) -> None:

@@ -59,8 +59,11 @@ def test_lines_that_are_no_words(folder: Path) -> None:
     assert [line for line in lines if not line.startswith("line")] == [first, "", "", last]
     assert "line 2: the line is empty: expected a word" in lines
     assert "line 3: text='0x1': 'x' is none of 0 1 - +0 +1" in lines
-    text = prlstm("predict", folder, stdin=b"01\xff\n", code=1)
-    assert "is none of" in text
+    for wrong in (b"01\xff\n", b"01\xc3", b"\xc3"):
+        assert "is none of" in prlstm("predict", folder, stdin=wrong, code=1)
+    text = prlstm("predict", folder, stdin="0" * 100_000 + "x", code=1)
+    assert len(text) < 200
+    assert prlstm("predict", folder, stdin=b"\xef\xbb\xbf01\n").splitlines() == [first]
     assert not prlstm("predict", folder, stdin="")
 
 

@@ -1,6 +1,7 @@
 """Commands that train, score and list: what they say, what they write, what they refuse."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -142,6 +143,32 @@ def test_resuming(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert "40 steps" in prlstm("resume", path)
 
 
+def test_resuming_is_where_the_run_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In the folder that is named, whatever leads there; each as far as it was asked itself."""
+    monkeypatch.setattr("prlstm.cli.train._score_all", lambda *_: None)
+    a, b = tmp_path / "a [red]", tmp_path / "b"
+    for root, seeds, steps in ((a, "0,", "10"), (b, "1,", "20")):
+        some = (*TINY, "--validate-every", "0", "--seeds", seeds, "--steps", steps, "--out", root)
+        text = prlstm("train", "parity_check", *some)
+    (first,), (second,) = runs_in(a), runs_in(b)
+    (tmp_path / "link").symlink_to(second.path)
+    text = prlstm("resume", first.path, f"{first.path}/", tmp_path / "link", "--steps", "30")
+    assert [folder.step() for folder in (first, second)] == [30, 30]
+    monkeypatch.chdir(first.path)
+    prlstm("resume", ".", "--steps", "31")
+    assert first.step() == 31
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a [red]", "b", "link"]
+    assert len(runs_in(a)) == len(runs_in(b)) == 1
+    # requests are each run's own, and one that fails does not stop the other
+    second.ask(replace(second.request(), steps=40))
+    (first.path / "checkpoint.safetensors").write_bytes(b"")
+    text = prlstm("resume", first.path, second.path, code=1)
+    assert "not a whole checkpoint" in in_a_line(text)
+    assert second.step() == 40
+    assert first.request().steps == 31
+    assert f"'{first.path}" not in text
+
+
 def test_tensorboard(tmp_path: Path) -> None:
     from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
@@ -189,14 +216,14 @@ class TestEvaluate:
 
     def test_refused(self, root: Path) -> None:
         name = runs_in(root)[1].path.name
-        for lengths in ("0:4", "9:3", "x", "1-3", ""):
+        for lengths in ("0:4", "9:3", "x", "1-3", "", "9" * 30, "1:99999999"):
             text = prlstm("eval", name, "--out", root, "--lengths", lengths, code=2)
             assert "--lengths" in text
         text = prlstm("eval", name, "--out", root, "--samples", "100", code=1)
         assert "samples=100: expected a multiple of 64" in text
         lstm = runs_in(root)[0].path
         text = prlstm("eval", lstm, "--weights", "average", "--samples", "64", code=1)
-        assert "expected a file average.safetensors" in in_a_line(text)
+        assert "average.safetensors: not there, so there are no average weights" in in_a_line(text)
 
 
 class TestList:
@@ -251,8 +278,10 @@ class TestRefused:
         [
             (["parity"], "no such task, did you mean 'parity_check'"),
             (["parity_check", "--model", "lstmm"], "no such model, did you mean 'lstm'"),
-            (["parity_check", "--seeds", "0"], "expected at least one number"),
-            (["parity_check", "--seeds", "a"], "expected numbers >= 0"),
+            (["parity_check", "--seeds", "0"], "expected how many seeds, from 1 to 10,000"),
+            (["parity_check", "--seeds", "99999999999"], "expected how many seeds"),
+            (["parity_check", "--seeds", "²"], "expected numbers from 0"),
+            (["parity_check", "--seeds", "a"], "expected numbers from 0"),
             (["parity_check", "--device", "tpu"], "expected auto, cpu, cuda or cuda:N"),
             (["parity_check", "--device", "cuda:99"], "CUDA devices here"),
             (["parity_check", "--precision", "float8"], "float8"),

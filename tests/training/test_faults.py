@@ -1,5 +1,6 @@
 """Whatever goes wrong is said in a line, ends with another code than zero, and destroys nothing."""
 
+import json
 import os
 import resource
 import shutil
@@ -94,6 +95,19 @@ def test_a_row_that_is_none(folder: RunFolder) -> None:
     assert after.items() <= before.items()
 
 
+@pytest.mark.parametrize("command", ["resume", "plot", "runs"])
+@pytest.mark.parametrize("row", [{}, {"loss": "x"}, {"loss": 10**400}, {"step": None}])
+def test_a_row_without_its_numbers(folder: RunFolder, row: dict[str, object], command: str) -> None:
+    path = folder.path / METRICS
+    whole = json.loads(path.read_text().splitlines()[0])
+    path.write_text(json.dumps(whole | row if row else {}) + "\n")
+    arguments = ("--out", folder.path.parent) if command == "runs" else (folder.path,)
+    more = ("--steps", "30") if command == "resume" else ()
+    text = in_a_line(prlstm(command, *arguments, *more, code=1))
+    assert f"Error: {path}, line 1: " in text
+    assert ", expected a number" in text
+
+
 @pytest.mark.parametrize("kept", [0, 100, -1])
 def test_a_truncated_checkpoint(folder: RunFolder, kept: int) -> None:
     path = folder.path / "checkpoint.safetensors"
@@ -118,9 +132,12 @@ def test_a_checkpoint_of_another_run(folder: RunFolder) -> None:
     (other,) = folder.path.parent.glob("even_pairs*")
     name = "checkpoint.safetensors"
     (folder.path / name).write_bytes((other / name).read_bytes())
-    text = train(folder.path.parent, 30, code=1)
-    assert "a checkpoint of 'even_pairs-" in text
-    assert (folder.path / name).read_bytes() == (other / name).read_bytes()
+    before = contents(folder)
+    # whether it is to go on, or is where it shall be
+    for steps in (30, 5):
+        text = train(folder.path.parent, steps, code=1)
+        assert f"{folder.path / name}: a checkpoint of 'even_pairs-" in text
+        assert contents(folder) == before
 
 
 def test_damaged_weights(folder: RunFolder) -> None:
@@ -173,7 +190,7 @@ def test_an_interrupt_saves_and_says_how_to_go_on(tmp_path: Path, number: signal
     folders = [RunFolder.open(path) for path in sorted(tmp_path.iterdir())]
     steps = {folder.step() for folder in folders}
     assert len(steps) == 1
-    assert f"Interrupted at step {steps.pop():,}. Everything is saved. To go on:" in out
+    assert f"Interrupted. Saved as of step {steps.pop():,}. To go on:" in out
     assert f"prlstm resume {folders[0].path} {folders[1].path}" in out
 
 
@@ -184,12 +201,72 @@ def test_a_score_that_is_interrupted(folder: RunFolder, monkeypatch: pytest.Monk
     monkeypatch.setattr("prlstm.cli.train.score", stop)
     (folder.path / SCORES).unlink()
     text = train(folder.path.parent, code=130)
-    assert "The score is not finished; the weights are saved" in text
+    assert "Interrupted. Saved as of step 20; the score is not finished. To go on:" in text
     assert not (folder.path / SCORES).exists()
+
+
+def test_the_file_that_does_not_fit_is_named(folder: RunFolder) -> None:
+    size, rows = (folder.path / SCORES).stat().st_size, folder.rows(SCORES)
+    code = (
+        "import resource, sys; from pathlib import Path\n"
+        f"resource.setrlimit(resource.RLIMIT_FSIZE, ({size + 50}, {size + 50}))\n"
+        "from prlstm.training.runs import RunFolder\n"
+        "try: RunFolder.open(Path(sys.argv[1])).append('scores.jsonl', {'step': 'x' * 99})\n"
+        "except OSError as failed: print(failed.filename, failed.strerror)"
+    )
+    command = [sys.executable, "-c", code, str(folder.path)]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.stdout == f"{folder.path / SCORES} File too large\n", done.stderr
+    # what was written of it does not count, and goes with the next row
+    assert folder.rows(SCORES) == rows
 
 
 class TestUntrusted:
     """Folders of somebody else are safe to open: nothing runs, nothing outside is written."""
+
+    @pytest.mark.parametrize("name", ["config.json", "metrics.jsonl", "scores.jsonl"])
+    def test_files_without_an_end(self, folder: RunFolder, name: str) -> None:
+        path = folder.path / name
+        path.unlink()
+        path.symlink_to("/dev/zero")
+        prlstm("runs", "--out", folder.path.parent, code=1)
+        path.unlink()
+        os.mkfifo(path)
+        text = in_a_line(prlstm("runs", "--out", folder.path.parent, code=1))
+        assert "expected" in text
+
+    def test_a_checkpoint_without_an_end(self, folder: RunFolder) -> None:
+        for name in ("checkpoint.safetensors", "model.safetensors"):
+            (folder.path / name).unlink()
+            os.mkfifo(folder.path / name)
+        text = in_a_line(prlstm("resume", folder.path, code=1))
+        assert "checkpoint.safetensors: expected a file" in text
+        asked = ("--lengths", "5", "--samples", "64")
+        assert "model.safetensors" in in_a_line(prlstm("eval", folder.path, *asked, code=1))
+
+    @pytest.mark.parametrize("model", ["pr_lstm", "transformer"])
+    def test_counts_without_an_end(self, tmp_path: Path, model: str) -> None:
+        name = "refine" if model == "pr_lstm" else "num_layers"
+        config = {"model": model, "task": "parity_check", "hyper_parameters": {name: 10**9}}
+        (tmp_path / "config.json").write_text(json.dumps(config))
+        (tmp_path / "model.safetensors").write_bytes(b"")
+        text = in_a_line(prlstm("predict", tmp_path, stdin="01\n", code=1))
+        assert f"{name}=1000000000: expected an integer" in text
+
+    def test_names_that_steer_a_terminal(self, folder: RunFolder) -> None:
+        path = folder.path / "config.json"
+        path.write_text(json.dumps(json.loads(path.read_text()) | {"\x1b[2J": 1}))
+        for command in (("runs", "--out", folder.path.parent), ("resume", folder.path)):
+            text = prlstm(*command, code=1)
+            assert "\x1b" not in text
+            assert "x1b[2J" in text
+
+    def test_a_link_for_events(self, folder: RunFolder, tmp_path: Path) -> None:
+        (tmp_path / "elsewhere").mkdir()
+        (folder.path / "tensorboard").symlink_to(tmp_path / "elsewhere")
+        text = prlstm("resume", folder.path, "--tensorboard", code=1)
+        assert "tensorboard: expected a folder, not a link" in in_a_line(text)
+        assert not list((tmp_path / "elsewhere").iterdir())
 
     def test_sizes_that_fill_the_memory(self, folder: RunFolder) -> None:
         path = folder.path / "config.json"

@@ -13,6 +13,7 @@ import torch
 from safetensors.torch import load
 
 import prlstm
+from prlstm.evaluation import LengthCounts, evaluate
 from prlstm.training import Event, Request, RunFolder, loop
 from prlstm.training.events import Begun, Block, Saved, Stepped, Stopped, Validated
 from prlstm.training.loop import train
@@ -20,8 +21,8 @@ from prlstm.training.runs import METRICS, VALIDATION
 from tests.training.test_trainer import run
 
 STEPS = 60
-RUNS = [run(seed=seed) for seed in (3, 5)]
-FILES = ("model", "checkpoint", "best")
+RUNS = [run(seed=seed, average=0.9) for seed in (3, 5)]
+FILES = ("model", "checkpoint", "best", "average")
 
 
 def asked(steps: int = STEPS, **more: object) -> Request:
@@ -69,7 +70,7 @@ def test_rows_and_events(tmp_path: Path) -> None:
         validations = folder.rows(VALIDATION)
         assert [row["step"] for row in validations] == [20, 25]
         best = max(validations, key=lambda row: (row["accuracy"], row["step"]))
-        assert vars(folder.best()) == best
+        assert vars(folder.weights("best")) == best
         assert folder.request() == asked(25, validate_every=20)
     # all is done: nothing more happens
     seen.clear()
@@ -92,9 +93,62 @@ def test_the_best_weights_are_those_that_were_validated(tmp_path: Path) -> None:
     first = (folder.path / "best.safetensors").read_bytes()
     train(RUNS[:1], asked(60), tmp_path)
     assert (folder.path / "best.safetensors").read_bytes() == first
-    best = folder.best()
+    best = folder.weights("best")
     assert best is not None
     assert (best.step, best.accuracy) == (30, 1.5)
+
+
+def test_the_best_weights_are_each_runs_own(tmp_path: Path) -> None:
+    for folder in train(RUNS, asked(30), tmp_path):
+        best, last = (prlstm.load(folder.path, weights=which) for which in ("best", "last"))
+        for weight, other in zip(best.parameters(), last.parameters(), strict=True):
+            assert weight.equal(other)
+
+
+def test_validation_is_on_words_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not those of training, nor those of the score."""
+    monkeypatch.undo()
+    seen = []
+
+    def see(model: object, lengths: range, samples: int, **more: object) -> list[LengthCounts]:
+        seen.append((lengths, samples, more))
+        return evaluate(model, range(5, 9), samples, **more)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(loop, "evaluate", see)
+    train(RUNS[:1], asked(3), tmp_path)
+    assert seen == [(range(41, 101), 64, {"seed": 2, "split": "validation"})]
+
+
+def test_a_validation_that_is_missing_is_made_up_for(tmp_path: Path) -> None:
+    """For the run that lacks it, and for no other."""
+    train(RUNS[:1], asked(30), tmp_path)
+    train(RUNS[1:], asked(30, validate_every=0), tmp_path)
+    seen: list[Event] = []
+    folders = train(RUNS, asked(30), tmp_path, report=seen.append)
+    validated = [event for event in seen if isinstance(event, Validated)]
+    assert [(event.folder, event.step) for event in validated] == [(folders[1], 30)]
+    for folder in folders:
+        assert [row["step"] for row in folder.rows(VALIDATION)] == [30]
+
+
+def test_weights_that_were_not_written_are_made_up_for(tmp_path: Path) -> None:
+    """A kill may come between a checkpoint and its weights."""
+    (folder,) = train(RUNS[:1], asked(20), tmp_path)
+    older = (folder.path / "model.safetensors").read_bytes()
+    train(RUNS[:1], asked(40), tmp_path)
+    newer = (folder.path / "model.safetensors").read_bytes()
+    (folder.path / "model.safetensors").write_bytes(older)
+    train(RUNS[:1], asked(40), tmp_path)
+    assert (folder.path / "model.safetensors").read_bytes() == newer != older
+
+
+def test_an_interrupt_while_saving_is_not_lost(tmp_path: Path) -> None:
+    def stop(event: Event) -> None:
+        if event == Saved(STEPS):
+            os.kill(os.getpid(), signal.SIGINT)
+
+    with pytest.raises(KeyboardInterrupt):
+        train(RUNS, asked(), tmp_path, report=stop)
 
 
 def test_in_two_parts(tmp_path: Path, straight: list[bytes]) -> None:
@@ -115,11 +169,11 @@ def test_seeds_that_stand_at_different_steps(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-@pytest.mark.parametrize("at", [27, 30])
+@pytest.mark.parametrize("at", [27, 30, 60])
 def test_an_interrupt_saves_first(
     tmp_path: Path, straight: list[bytes], number: signal.Signals, at: int
 ) -> None:
-    """In the midst of a block, and where a validation would follow."""
+    """In the midst of a block, where a validation would follow, and at the very end."""
 
     def stop(event: Event) -> None:
         if event == Stepped(at):
@@ -132,7 +186,7 @@ def test_an_interrupt_saves_first(
     for one in RUNS:
         folder = RunFolder.open(tmp_path / one.name)
         assert folder.step() == folder.rows(METRICS)[-1]["step"] == at
-        assert not folder.rows(VALIDATION)
+        assert [row["step"] for row in folder.rows(VALIDATION)] == [30] * (at == 60)
     train(RUNS, asked(), tmp_path)
     assert kept(tmp_path) == straight
 
@@ -161,8 +215,9 @@ def test_steps_that_are_done_once_more_have_one_row(tmp_path: Path, straight: li
     for folder in folders:
         assert [row["step"] for row in folder.rows(METRICS)] == [10, 20, 30, 40, 50, 60]
         assert [row["step"] for row in folder.rows(VALIDATION)] == [20, 30, 60]
-    assert [b for n, b in enumerate(kept(tmp_path)) if n % 3 < 2] == [
-        b for n, b in enumerate(straight) if n % 3 < 2
+    # but for the best ones: it was validated at step 20 too
+    assert [b for n, b in enumerate(kept(tmp_path)) if n % 4 != 2] == [
+        b for n, b in enumerate(straight) if n % 4 != 2
     ]
 
 
@@ -192,7 +247,7 @@ def test_a_loss_that_is_no_number(
         train(RUNS, asked(), tmp_path, report=seen.append)
     (stopped,) = [event for event in seen if isinstance(event, Stopped)]
     assert stopped.failed
-    assert kept(tmp_path)[3:] == before[3:]
+    assert kept(tmp_path)[4:] == before[4:]
     folder = RunFolder.open(tmp_path / RUNS[1].name)
     assert [row["step"] for row in folder.rows(METRICS)] == [10, 20]
     other = RunFolder.open(tmp_path / RUNS[0].name)
@@ -233,7 +288,7 @@ from prlstm.training import Request, loop
 from tests.training.test_trainer import run
 loop.BLOCK, loop.VALIDATED = 10, range(5, 9)
 request = Request(steps={STEPS}, validate_every=30, checkpoint_seconds=0.0)
-loop.train([run(seed=3), run(seed=5)], request, Path(sys.argv[1]))
+loop.train([run(seed=s, average=0.9) for s in (3, 5)], request, Path(sys.argv[1]))
 """
 
 

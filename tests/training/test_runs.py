@@ -62,7 +62,8 @@ def test_a_run_is_a_model(folder: RunFolder) -> None:
 def test_rows_are_appended_and_forgotten(folder: RunFolder) -> None:
     assert folder.rows(METRICS) == []
     for step in (0, 10, 20):
-        folder.append(METRICS, {"step": step, "loss": 1.5})
+        row = {"step": step, "seconds": 1.0, "loss": 1.5, "accuracy": 0.5, "norm": 0.1}
+        folder.append(METRICS, row)
         folder.append(VALIDATION, {"step": step, "accuracy": 0.5 + step / 100})
     assert [row["step"] for row in folder.rows(METRICS)] == [0, 10, 20]
     assert folder.validated(20) == 0.7
@@ -73,13 +74,14 @@ def test_rows_are_appended_and_forgotten(folder: RunFolder) -> None:
 
 
 def test_a_row_that_was_cut_off_does_not_count(folder: RunFolder) -> None:
-    folder.append(SCORES, {"step": 0})
-    folder.append(SCORES, {"step": 10})
+    first, second = ({"step": step, "samples": 64} for step in (0, 10))
+    folder.append(SCORES, first)
+    folder.append(SCORES, second)
     path = folder.path / "scores.jsonl"
     path.write_text(path.read_text()[:-4])
-    assert folder.rows(SCORES) == [{"step": 0}]
-    folder.append(SCORES, {"step": 10})
-    assert folder.rows(SCORES) == [{"step": 0}, {"step": 10}]
+    assert folder.rows(SCORES) == [first]
+    folder.append(SCORES, second)
+    assert folder.rows(SCORES) == [first, second]
 
 
 def test_runs_of_a_stack_are_saved_all_or_none(
@@ -205,15 +207,20 @@ class TestRefused:
             folder.append(SCORES, {"step": 0})
         with pytest.raises(OSError, match="request"):
             folder.ask(Request(steps=3))
-        (folder.path / ".lock").symlink_to(precious)
-        with locked(folder.path):
-            pass
+        for target in (precious, tmp_path / "nothing"):
+            (folder.path / ".lock").symlink_to(target)
+            with pytest.raises(OSError, match="lock"), locked(folder.path):
+                pass
+            (folder.path / ".lock").unlink()
         assert precious.read_text() == "mine"
+        assert not (tmp_path / "nothing").exists()
 
 
 class TestRequest:
     def test_it_is_kept(self, folder: RunFolder) -> None:
-        with pytest.raises(FileNotFoundError, match="expected what was asked of the run"):
+        with pytest.raises(
+            FileNotFoundError, match="expected what was asked of the run, it is not there"
+        ):
             folder.request()
         request = Request(steps=7, until_solved=True, samples=64)
         folder.ask(request)

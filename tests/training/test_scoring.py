@@ -11,6 +11,7 @@ from prlstm.evaluation import evaluate
 from prlstm.training import Event, Request, RunFolder, score, train
 from prlstm.training.config import differences
 from prlstm.training.events import Scored, Scoring
+from prlstm.training.precision import computing
 from prlstm.training.results import result, summary
 from prlstm.training.runs import SCORES
 from prlstm.training.scoring import kinds_of_weights, read_counts
@@ -76,10 +77,50 @@ def test_the_result_is_that_of_the_protocol(folders: list[RunFolder]) -> None:
     assert result(folder).step == 6
 
 
+def test_a_row_is_of_the_weights_that_were_scored(
+    folders: list[RunFolder], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Though the run goes on meanwhile, or was killed before its weights were written."""
+    folder = folders[0]
+    older = (folder.path / "model.safetensors").read_bytes()
+    config, request = folder.config, Request(steps=9, validate_every=0, samples=64)
+
+    def going_on(*arguments: object, **more: object) -> object:
+        found = evaluate(*arguments, **more)  # type: ignore[arg-type]
+        train([config], request, folder.path.parent)
+        return found
+
+    with monkeypatch.context() as patch:
+        patch.setattr("prlstm.training.scoring.evaluate", going_on)
+        score([folder], "last", LENGTHS, 64)
+    assert folder.step() == 9
+    assert folder.rows(SCORES)[-1]["step"] == 6
+    (folder.path / "model.safetensors").write_bytes(older)
+    score([folder], "last", LENGTHS, 128)
+    assert folder.rows(SCORES)[-1]["step"] == 6
+    score([folder], "best", LENGTHS, 64)
+    best = folder.weights("best")
+    assert best is not None
+    assert folder.rows(SCORES)[-1]["step"] == best.step
+
+
+def test_a_run_is_scored_in_its_precision(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen = []
+
+    def see(precision: str, device: torch.device) -> object:
+        seen.append(precision)
+        return computing(precision, device)
+
+    (folder,) = train([run(precision="bfloat16")], Request(steps=2, samples=64), tmp_path)
+    monkeypatch.setattr("prlstm.training.scoring.computing", see)
+    score([folder], "last", LENGTHS, 64)
+    assert seen == ["bfloat16"]
+
+
 def test_which_weights_there_are(tmp_path: Path) -> None:
     (folder,) = train([run()], Request(steps=6, validate_every=0, samples=64), tmp_path)
     assert kinds_of_weights(folder) == ["last"]
-    with pytest.raises(FileNotFoundError, match="no best weights, it was never validated"):
+    with pytest.raises(FileNotFoundError, match="so there are no best weights to score"):
         score([folder], "best", LENGTHS, 64)
     folder.save_best(folder.checkpoint(), 0.5)  # type: ignore[arg-type]
     # they are the last ones: nothing to score twice
@@ -87,7 +128,7 @@ def test_which_weights_there_are(tmp_path: Path) -> None:
     train([run()], Request(steps=7, validate_every=0, samples=64), tmp_path)
     assert kinds_of_weights(folder) == ["last", "best"]
     fresh = RunFolder.create(tmp_path, run(seed=9), torch.device("cpu"))
-    with pytest.raises(FileNotFoundError, match="no weights yet, it was not trained so far"):
+    with pytest.raises(FileNotFoundError, match="so there are no last weights to score"):
         score([fresh], "last", LENGTHS, 64)
 
 

@@ -204,6 +204,19 @@ def test_an_average_follows_the_weights(seeds: list[int]) -> None:
             assert tensor.equal(other.parts["average"][name])
 
 
+def test_the_rate_of_a_step_is_that_of_the_schedule() -> None:
+    config = run(schedule=Schedule(rate=1.0, warm_up=4))
+    trainer = Trainer([config])
+    rates = []
+    for _ in range(3):
+        trainer.update()
+        rates.append(trainer.optimizer.param_groups[0]["lr"])
+    resumed = Trainer([config])
+    restore(resumed, take(trainer))
+    resumed.update()
+    assert [*rates, resumed.optimizer.param_groups[0]["lr"]] == [0.25, 0.5, 0.75, 1.0]
+
+
 class TestConfig:
     def test_names_are_those_of_the_content(self) -> None:
         one = RunConfig(task="parity_check")
