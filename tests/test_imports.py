@@ -13,6 +13,7 @@ ALLOWED: dict[str, set[str]] = {
     "tree": set(),
     "tasks": set(),
     "cells": {"tree"},
+    "kernels": set(),
     "lengths": set(),
     "inputs": {"cells", "lengths"},
     "state": {"tree", "lengths"},

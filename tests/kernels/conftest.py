@@ -1,0 +1,22 @@
+"""Without a GPU the kernels run in Triton's interpreter, which must be told before its import."""
+
+import os
+
+import pytest
+import torch
+
+from prlstm.kernels import launch
+
+if not torch.cuda.is_available():
+    os.environ["TRITON_INTERPRET"] = "1"
+
+
+@pytest.fixture(autouse=True)
+def _poisoned_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a kernel forgets to write is NaN."""
+    plain = launch.empty
+
+    def empty(*arguments: object, **named: object) -> torch.Tensor:
+        return plain(*arguments, **named).fill_(float("nan"))  # type: ignore[arg-type]
+
+    monkeypatch.setattr(launch, "empty", empty)
