@@ -23,11 +23,12 @@ FIRST, SECOND = (f"parity_check-pr_lstm-80acb704-s{seed}" for seed in (0, 1))
 
 @dataclass(frozen=True)
 class Shown:
-    """A command as it is typed; `stdin` is what is piped into it."""
+    """A command as it is typed; `stdin` is what is piped into it, `code` how it ends."""
 
     line: str
     stdin: str | None = None
     fixed: bool = False
+    code: int = 0
 
 
 @dataclass(frozen=True)
@@ -58,9 +59,9 @@ SECTIONS = (
         (
             help_of("train"),
             Shown("prlstm train parity_check --preset quick --seeds 2"),
-            Shown("prlstm train parity_check --model lstm --refine 2", fixed=True),
-            Shown("prlstm train parity", fixed=True),
-            Shown("prlstm train parity_check --learning-rate 0", fixed=True),
+            Shown("prlstm train parity_check --model lstm --refine 2", fixed=True, code=2),
+            Shown("prlstm train parity", fixed=True, code=2),
+            Shown("prlstm train parity_check --learning-rate 0", fixed=True, code=2),
         ),
     ),
     Section(
@@ -80,10 +81,10 @@ SECTIONS = (
         "more.",
         (
             help_of("eval"),
-            Shown("prlstm eval {SECOND} --lengths 100,1000,10000 --samples 64"),
+            Shown(f"prlstm eval {SECOND} --lengths 100,1000,10000 --samples 64"),
             Shown(f"prlstm eval {SECOND} --samples 64"),
-            Shown("prlstm eval parity_check --lengths 500:41", fixed=True),
-            Shown("prlstm eval nothing", fixed=True),
+            Shown("prlstm eval parity_check --lengths 500:41", fixed=True, code=2),
+            Shown("prlstm eval nothing", fixed=True, code=1),
         ),
     ),
     Section(
@@ -103,7 +104,7 @@ SECTIONS = (
         "from `cat /dev/urandom | tr -dc 01`: with `--every` it is answered on the way.",
         (
             help_of("predict"),
-            Shown(f"prlstm predict {SECOND}", "0110\n1 0 1 1\n10x\n"),
+            Shown(f"prlstm predict {SECOND}", "0110\n1 0 1 1\n10x\n", code=1),
             Shown(f"prlstm predict {SECOND} --every 100000", "10" * 150_000),
         ),
     ),
@@ -137,6 +138,7 @@ def transcript(shown: Shown) -> str:
     result = runner.invoke(app, arguments, input=shown.stdin, prog_name=program)
     if result.exception is not None and not isinstance(result.exception, SystemExit):
         raise result.exception
+    assert result.exit_code == shown.code, result.output
     piped = ""
     if shown.stdin is not None:
         text = shown.stdin if len(shown.stdin) < 60 else "101010..."

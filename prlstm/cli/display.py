@@ -86,7 +86,9 @@ class Standing:
     def said(self) -> str:
         """All in a line but for the seeds."""
         if self.share is not None:
-            return f"{self.what}  {percent(self.share)}"
+            return f"{self.what}: {100 * self.share:.0f} % done"
+        if not self.times:
+            return self.what
         parts = [f"{self.what}  step {self.step:,} of {self.steps:,}"]
         if self.speed:
             parts.append(f"{self.speed:,.{0 if self.speed >= 10 else 1}f} steps/s")
@@ -122,7 +124,7 @@ class _Lines:
 
     def __init__(self, console: Console, standing: Standing) -> None:
         self.console, self.standing = console, standing
-        self.last = time.monotonic()
+        self.last, self.is_heard = time.monotonic(), True
 
     def __call__(self, event: Event) -> None:
         self.standing.hear(event)
@@ -148,7 +150,12 @@ class _Lines:
                 pass
 
     def _print(self, line: str) -> None:
-        self.console.print(line, highlight=False, markup=False, soft_wrap=True)
+        if self.is_heard:
+            try:
+                self.console.print(line, highlight=False, markup=False, soft_wrap=True)
+            except (BrokenPipeError, SystemExit):
+                # nobody reads any more, which is no reason to stop: what is said is on disk too
+                self.is_heard = False
 
 
 class _Screen:

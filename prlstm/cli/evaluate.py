@@ -61,7 +61,7 @@ def _print_counts(console: Console, folder: RunFolder, counts: LengthCounts, wei
         low, *_, high = (*counts.lengths[some], counts.lengths[some][-1])
         right, of = int(counts.correct[some].sum()), int(counts.total[some].sum())
         accuracy = float(counts.accuracy[some].mean())
-        shown = str(low) if low == high else f"{low} to {high}"
+        shown = f"{low:,}" if low == high else f"{low:,} to {high:,}"
         table.add_row(shown, f"{right:,}", f"{of:,}", percent(accuracy))
     console.print(table)
     name = "score" if counts.lengths == tuple(SCORED) else "mean over these lengths"

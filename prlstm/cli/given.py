@@ -1,5 +1,6 @@
 """What a user types, as values; or an error that says what was expected."""
 
+import difflib
 import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -41,6 +42,15 @@ def told() -> Iterator[None]:
         _end(f"not enough memory ({str(failed).splitlines()[0]})")
 
 
+@contextmanager
+def typed() -> Iterator[None]:
+    """A value that is none of those expected was typed wrongly."""
+    try:
+        yield
+    except ValueError as wrong:
+        raise typer.BadParameter(str(wrong)) from None
+
+
 def say_error(message: str) -> None:
     """An error on a terminal; what would steer it is shown, not sent."""
     typer.secho("Error: ", fg="red", nl=False, err=True)
@@ -61,7 +71,13 @@ def named(get: Callable[[str], Found], name: str, given_as: str) -> Found:
         raise typer.BadParameter(str(unknown), param_hint=given_as) from None
 
 
-def read_numbers(text: str, given_as: str, least: int, most: int = MOST) -> list[int]:
+def read_numbers(
+    text: str,
+    given_as: str,
+    least: int,
+    most: int = MOST,
+    example: str = "41:500 or 1000,10000",
+) -> list[int]:
     """Numbers as `41:500` (both ends count), `1000,10000`, or both together."""
     numbers: list[int] = []
     for part in text.split(","):
@@ -71,8 +87,7 @@ def read_numbers(text: str, given_as: str, least: int, most: int = MOST) -> list
         first, last = (int(found[1]), int(found[2] or found[1])) if found else (0, -1)
         if not least <= first <= last <= most:
             raise typer.BadParameter(
-                f"{text!r:.40}: expected numbers from {least} to {most:,}, "
-                "as in 41:500 or 1000,10000",
+                f"{text!r:.40}: expected numbers from {least} to {most:,}, as in {example}",
                 param_hint=given_as,
             )
         if last - first >= MOST_AT_ONCE:
@@ -88,7 +103,7 @@ def read_numbers(text: str, given_as: str, least: int, most: int = MOST) -> list
 def read_seeds(text: str) -> list[int]:
     """`10` are the seeds 0 to 9; `3,4,5`, `7,` and `3:5` are those."""
     if not re.fullmatch(r"\s*[0-9]+\s*", text):
-        return read_numbers(text, "--seeds", 0, most=2**62)
+        return read_numbers(text, "--seeds", 0, 10**12, "3,4,5 or 3:5, or how many as in 10")
     if not 1 <= int(text) <= MOST_SEEDS:
         raise typer.BadParameter(
             f"{text!r:.40}: expected how many seeds, from 1 to {MOST_SEEDS:,}, "
@@ -132,9 +147,11 @@ def find_folder(text: str, root: Path) -> Path:
     if len(found) == 1:
         return found[0]
     if not found:
+        known = [path.name for path in find_runs(root)]
+        close = difflib.get_close_matches(text, known, 1)
+        hint = f", did you mean {close[0]}?" if close else "; `prlstm runs` lists them"
         raise FileNotFoundError(
-            f"{text!r}: no such folder, and no run in {root} begins like that; "
-            "`prlstm runs` lists them"
+            f"{text!r}: no such folder, and no run in {root} begins like that{hint}"
         )
     names = ", ".join(path.name for path in found[:5])
     raise ValueError(f"{text!r}: {len(found)} runs in {root} begin like that: {names}")

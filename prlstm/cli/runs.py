@@ -17,6 +17,9 @@ from prlstm.training import RunFolder
 from prlstm.training.config import differences
 from prlstm.training.results import Result, find_runs, result, summary
 
+# of a table of runs
+WIDTH = 160
+
 
 def runs(
     root: Annotated[Path, typer.Option("--out", help="The folder of all runs.")] = ROOT,
@@ -46,11 +49,13 @@ def runs(
         and (model is None or one.config.model == model)
         and (solved is None or (one.score is not None and (one.score >= 0.9) == solved))
     ]
-    console = Console()
+    # names are there to be copied: a terminal may break a line, a table may not
+    console = Console(width=max(Console().width, WIDTH))
     if as_json:
         typer.echo(json.dumps([_as_json(one) for one in chosen], indent=2))
     elif not chosen:
         said = f"No runs in {root}" if not found else f"None of the {len(found)} runs in {root}"
+        said = said if root.exists() else f"There is no folder {root}"
         typer.echo(f"{said}. `prlstm train parity_check --preset quick` makes one in a minute.")
     elif compare:
         _print_settings(console, chosen)
@@ -76,12 +81,13 @@ def _read(root: Path) -> tuple[list[Result], list[str]]:
 def _print_runs(console: Console, results: Sequence[Result]) -> None:
     others = [name for name in OTHERS if any(name in one.scores for one in results)]
     columns = ["steps", "score", *(OTHERS[name] for name in others), "paper", "guessing"]
-    table = plain_table([], columns, folded="run")
+    table = plain_table(["run"], columns)
     for one in results:
         scores = [_last(one)]
         scores += [percent(s.value if (s := one.scores.get(name)) else None) for name in others]
         beside = (percent(_paper(one)), percent(one.floor))
-        table.add_row(Text(one.path.name), f"{one.step:,}", *scores, *beside)
+        steps = f"{one.step:,}" if one.is_done else f"{one.step:,} of {one.asked:,}"
+        table.add_row(Text(one.path.name), steps, *scores, *beside)
     console.print(table)
 
 
@@ -92,7 +98,7 @@ def _print_settings(console: Console, results: Sequence[Result]) -> None:
         groups.setdefault(one.config.with_seed(0).name, []).append(one)
     settings = differences([group[0].config for group in groups.values()])
     columns = ["seeds", "steps", "max", "median", "solved", "paper", "guessing"]
-    table = plain_table([], columns, folded="setting")
+    table = plain_table(["setting"], columns)
     for group, setting in zip(groups.values(), settings, strict=True):
         first = group[0]
         said = [f"{setting.pop('task', first.config.task)}", setting.pop("model", "")]
@@ -137,6 +143,8 @@ def _as_json(one: Result) -> dict[str, Any]:
         "name": one.path.name,
         "path": str(one.path),
         "step": one.step,
+        "steps_asked": one.asked,
+        "done": one.is_done,
         "score": one.score,
         "scores": scores,
         "floor": one.floor,

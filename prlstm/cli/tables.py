@@ -1,5 +1,6 @@
 """Tables on a terminal."""
 
+import math
 from collections.abc import Sequence
 
 from rich.console import Console
@@ -9,14 +10,9 @@ from prlstm.report.paper import published
 from prlstm.training.results import Result, summary
 
 
-def plain_table(left: Sequence[str], right: Sequence[str], folded: str | None = None) -> Table:
-    """A table without lines: columns of text to the left, of numbers to the right.
-
-    A first column `folded` gives way where there is no room for all.
-    """
+def plain_table(left: Sequence[str], right: Sequence[str]) -> Table:
+    """A table without lines: columns of text to the left, of numbers to the right."""
     table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0), header_style="bold")
-    if folded is not None:
-        table.add_column(folded, overflow="fold")
     for name in left:
         table.add_column(name, no_wrap=True)
     for name in right:
@@ -25,8 +21,10 @@ def plain_table(left: Sequence[str], right: Sequence[str], folded: str | None = 
 
 
 def percent(share: float | None) -> str:
-    """A share as a person reads it."""
-    return "-" if share is None else f"{100 * share:.1f} %"
+    """A share as a person reads it, rounded down: what is not all is not 100 %."""
+    if share is None or math.isnan(share):
+        return "-"
+    return f"{math.floor(round(1000 * share, 6)) / 10:.1f} %"
 
 
 def duration(seconds: float) -> str:
@@ -34,6 +32,12 @@ def duration(seconds: float) -> str:
     minutes, rest = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
+
+
+def _words(results: Sequence[Result]) -> str:
+    """On how many words of a length the scores rest."""
+    counts = sorted({one.scores["last"].samples for one in results if "last" in one.scores})
+    return " or ".join(map(str, counts))
 
 
 # what the columns of scores other than the last weights' are called
@@ -61,7 +65,8 @@ def print_results(console: Console, results: Sequence[Result]) -> None:
         over = summary(scored)
         console.print(
             f"\nscore: max {percent(over.most)}, median {percent(over.median)}, "
-            f"{over.succeeded} of {over.seeds} succeeded (>= 90 %)",
+            f"{over.succeeded} of {over.seeds} succeeded (>= 90 %); {_words(results)} words of "
+            "each length 41 to 500",
             highlight=False,
         )
     config = first.config

@@ -21,6 +21,7 @@ from prlstm.cli.given import (
     read_run,
     read_seeds,
     told,
+    typed,
 )
 from prlstm.cli.options import flag, with_model_options
 from prlstm.cli.tables import print_results
@@ -51,7 +52,8 @@ def train(
         typer.Option(help="; ".join(f"{name}: {one.about}" for name, one in PRESETS.items()) + "."),
     ] = "default",
     seeds: Annotated[
-        str | None, typer.Option(help="10 for the seeds 0 to 9; 3,4,5 for those.")
+        str | None,
+        typer.Option(help="10 for the seeds 0 to 9; 3,4,5 or 3:5 for those; 3, for one."),
     ] = None,
     steps: Annotated[int | None, typer.Option(help="Updates of every seed.")] = None,
     device: Device = "auto",
@@ -101,7 +103,8 @@ def train(
         ),
     ] = False,
     samples: Annotated[
-        int | None, _option("Words of each length 41 to 500 for the score. (512)", STOPPING)
+        int | None,
+        _option("Words of each length 41 to 500 for the score, a multiple of 64. (512)", STOPPING),
     ] = None,
     checkpoint_seconds: Annotated[
         float, _option("Seconds between checkpoints. (60)", STOPPING)
@@ -124,7 +127,7 @@ def train(
         )
     preset_options = {n: value for n, value in usual.hyper_parameters.items() if n in known}
     steps = usual.steps if steps is None else steps
-    with told():
+    with typed():
         request = Request(
             steps=steps,
             validate_every=usual.validate_every if validate_every is None else validate_every,
@@ -148,8 +151,9 @@ def train(
                 decay_steps=_decay_steps(schedule, decay_steps, steps),
             ),
         )
-        numbers = range(usual.seeds) if seeds is None else read_seeds(seeds)
-        configs = [config.with_seed(seed) for seed in numbers]
+    numbers = range(usual.seeds) if seeds is None else read_seeds(seeds)
+    configs = [config.with_seed(seed) for seed in numbers]
+    with told():
         _train_and_score(configs, request, root, chosen, tensorboard=tensorboard)
 
 

@@ -29,7 +29,8 @@ def gated(
     those of the backward pass follow `torch.backends.cuda.matmul`.
     """
     kind = weight.device.type
-    is_autocast = torch.amp.is_autocast_available(kind) and torch.is_autocast_enabled(kind)
+    # the compiler of older PyTorch cannot ask whether there is autocast for a device
+    is_autocast = kind in ("cpu", "cuda") and torch.is_autocast_enabled(kind)
     operand = torch.get_autocast_dtype(kind) if is_autocast else weight.dtype
     check_arguments(h, c, weight, bias, precision, operand, any_input=is_autocast)
     is_stacked = weight.dim() == 3

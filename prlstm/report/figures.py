@@ -14,6 +14,7 @@ from prlstm.files import write_whole
 
 # told apart by people who do not see all colours, and in print
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000")
+STYLES = ("-", "--", "-.", ":")
 GREY = "#767676"
 
 
@@ -33,13 +34,16 @@ class Curve:
 
 def draw_runs(curves: Sequence[Curve]) -> Figure:
     """Loss over steps, accuracy over steps, accuracy over length."""
-    figure = Figure(figsize=(13, 3.8), layout="constrained")
+    figure = Figure(figsize=(13, 4.2), layout="constrained")
     loss, accuracy, length = figure.subplots(1, 3)
     for number, curve in enumerate(curves):
         colour = COLOURS[number % len(COLOURS)]
+        # curves that cover each other are still seen
+        style = STYLES[number % len(STYLES)]
         steps = [row["step"] for row in curve.metrics]
-        loss.plot(steps, [row["loss"] for row in curve.metrics], color=colour, label=curve.label)
-        accuracy.plot(steps, [row["accuracy"] for row in curve.metrics], color=colour)
+        losses, shares = ([row[name] for row in curve.metrics] for name in ("loss", "accuracy"))
+        loss.plot(steps, losses, style, color=colour, label=curve.label)
+        accuracy.plot(steps, shares, style, color=colour)
         accuracy.plot(
             [row["step"] for row in curve.validations],
             [row["accuracy"] for row in curve.validations],
@@ -47,7 +51,7 @@ def draw_runs(curves: Sequence[Curve]) -> Figure:
             color=colour,
             markersize=4,
         )
-        length.plot(curve.lengths, curve.accuracy, color=colour, linewidth=1)
+        length.plot(curve.lengths, curve.accuracy, style, color=colour, linewidth=1.2)
     _label(loss, "step", "loss", "Loss in training")
     _label(accuracy, "step", "accuracy", "Accuracy in training (dots: validation)")
     _label(length, "length of the word", "accuracy", "Accuracy over length")
@@ -58,13 +62,15 @@ def draw_runs(curves: Sequence[Curve]) -> Figure:
     titles = dict.fromkeys(curve.title for curve in curves)
     figure.suptitle("; ".join(titles))
     if len(curves) > 1:
-        loss.legend(frameon=False, fontsize="small")
+        columns = max(1, min(len(curves), 150 // (8 + max(len(c.label) for c in curves))))
+        figure.legend(loc="outside lower center", ncols=columns, frameon=False, fontsize="small")
     return figure
 
 
 def save_figure(figure: Figure, path: Path) -> list[Path]:
-    """Write `path` as SVG and as PNG; equal figures are equal files."""
+    """Write `path` as SVG and as PNG, whichever it is named; equal figures are equal files."""
     written = []
+    path = path.with_suffix("") if path.suffix in (".svg", ".png") else path
     for ending in ("svg", "png"):
         contents = io.BytesIO()
         metadata = {"Date": None} if ending == "svg" else {"Software": None}

@@ -70,24 +70,48 @@ class RunConfig:
         parts = {"curriculum": Curriculum, "schedule": Schedule}
         return RunConfig(**{k: parts[k](**v) if k in parts else v for k, v in given.items()})
 
+    def own(self) -> dict[str, Any]:
+        """The settings that are not as usual, seeds aside: by name, those of parts with a dot."""
+        usual = _flat(RunConfig(task=self.task, model=self.model).with_seed(self.seed))
+        return {name: value for name, value in _flat(self).items() if value != usual[name]}
+
     @property
     def name(self) -> str:
         """Task, model, a hash of all settings, and the seed: the name of the run's folder.
 
         What is as usual is left out, so that a setting of tomorrow renames no run of today.
         """
-        usual = _flat(RunConfig(task=self.task, model=self.model).with_seed(self.seed))
-        own = {name: value for name, value in _flat(self).items() if value != usual[name]}
-        digest = hashlib.blake2b(json.dumps(own, sort_keys=True).encode(), digest_size=4)
+        content = json.dumps(self.own(), sort_keys=True).encode()
+        digest = hashlib.blake2b(content, digest_size=4)
         return f"{self.task}-{self.model}-{digest.hexdigest()}-s{self.seed}"
 
 
 def differences(configs: list[RunConfig]) -> list[dict[str, Any]]:
-    """For each configuration what not all of them have, seeds aside: name and value."""
-    flat = [_flat(config) for config in configs]
-    names = dict.fromkeys(name for one in flat for name in one if name != "seed")
-    differing = [name for name in names if any(one.get(name) != flat[0].get(name) for one in flat)]
-    return [{name: one[name] for name in differing if name in one} for one in flat]
+    """For each configuration what tells it from the others, seeds aside: name and value.
+
+    Task and model where they differ, and settings that are not as usual and not all have.
+    """
+    own = [config.own() for config in configs]
+    told = []
+    for config, one in zip(configs, own, strict=True):
+        named = {"task": config.task, "model": config.model}
+        kept = {n: v for n, v in named.items() if any(getattr(c, n) != v for c in configs)}
+        more = {n: v for n, v in one.items() if any(other.get(n) != v for other in own)}
+        told.append(kept | {SHORT.get(name, name): value for name, value in more.items()})
+    return told
+
+
+# names of parts as a user knows them
+SHORT = {
+    "schedule.kind": "schedule",
+    "schedule.rate": "learning_rate",
+    "schedule.warm_up": "warm_up",
+    "schedule.decay_steps": "decay_steps",
+    "curriculum.kind": "curriculum",
+    "curriculum.longest": "longest",
+    "curriculum.every": "grow_every",
+    "curriculum.tau": "tau",
+}
 
 
 def _flat(config: RunConfig) -> dict[str, Any]:

@@ -28,8 +28,6 @@ from prlstm.training.trainer import Metrics, Trainer
 BLOCK = 100
 # words that neither training nor the score sees: of another seed
 VALIDATED, VALIDATION_SEED, VALIDATION_SAMPLES = range(41, 101), 2, 64
-# an accuracy on them with which a run counts as solved
-SOLVED = 0.99
 
 
 def train(
@@ -80,16 +78,9 @@ def _done(folder: RunFolder, checkpoint: Checkpoint | None, request: Request) ->
     if checkpoint is None:
         return False
     accuracy = folder.validated(checkpoint.step)
-    if accuracy is None and _is_validated(checkpoint.step, request):
+    if accuracy is None and request.is_validated(checkpoint.step):
         return False
-    solved = request.until_solved and accuracy is not None and accuracy >= SOLVED
-    return solved or checkpoint.step >= request.steps
-
-
-def _is_validated(step: int, request: Request) -> bool:
-    """Whether a run is validated after so many steps."""
-    every = request.validate_every
-    return every > 0 and step > 0 and (step % every == 0 or step == request.steps)
+    return request.is_met(checkpoint.step, accuracy)
 
 
 class _Stack:
@@ -170,7 +161,7 @@ class _Stack:
         return failed
 
     def _is_validated_here(self) -> bool:
-        return _is_validated(self.trainer.step, self.request)
+        return self.request.is_validated(self.trainer.step)
 
     def _validate(self) -> set[RunFolder]:
         """Rows of the accuracy on other words, the best weights; which runs are done by that."""
@@ -198,9 +189,9 @@ class _Stack:
                     folder.save_best(checkpoint, accuracy)
                 folder.append(VALIDATION, {"step": step, "accuracy": accuracy})
                 self.report(Validated(folder, step, accuracy, is_best))
-            if self.request.until_solved and accuracy >= SOLVED:
+            if step < self.request.steps and self.request.is_met(step, accuracy):
                 solved.add(folder)
-                self.report(Stopped(folder, step, f"validates at {accuracy:.1%}", failed=False))
+                self.report(Stopped(folder, step, f"solved at step {step:,}", failed=False))
         return solved
 
     def _is_time_to_save(self) -> bool:

@@ -11,7 +11,7 @@ from prlstm.evaluation import LengthCounts
 from prlstm.evaluation.score import SUCCESS
 from prlstm.tasks.floors import SCORED
 from prlstm.training.config import RunConfig
-from prlstm.training.runs import METRICS, SCORES, RunFolder
+from prlstm.training.runs import METRICS, REQUEST, SCORES, RunFolder
 from prlstm.training.scoring import read_counts
 
 
@@ -40,6 +40,9 @@ class Result:
     accuracy: float
     seconds: float
     scores: dict[str, Score]
+    # to how many steps it was to go, if that is known, and whether it did, or was solved before
+    asked: int | None
+    is_done: bool
 
     @property
     def score(self) -> float | None:
@@ -68,7 +71,11 @@ def result(folder: RunFolder) -> Result:
     last = rows[-1] if rows else {}
     loss, accuracy, seconds = (_number(last.get(n)) for n in ("loss", "accuracy", "seconds"))
     step, scores = folder.step() or 0, _scores(folder)
-    return Result(folder.path, folder.config, step, loss, accuracy, seconds, scores)
+    asked, is_done = None, True
+    if (folder.path / REQUEST).exists():
+        request = folder.request()
+        asked, is_done = request.steps, request.is_met(step, folder.validated(step))
+    return Result(folder.path, folder.config, step, loss, accuracy, seconds, scores, asked, is_done)
 
 
 def summary(scores: Iterable[float]) -> Summary:

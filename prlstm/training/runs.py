@@ -42,6 +42,8 @@ NUMBERS = {
     SCORES: ("step", "samples"),
 }
 LARGE = 1e300
+# an accuracy in a validation with which a run counts as solved
+SOLVED = 0.99
 # the key of what is said beside weights
 SAID = "weights"
 
@@ -69,6 +71,16 @@ class Request:
             )
         if self.until_solved and not self.validate_every:
             raise ValueError("until_solved=True: expected validate_every >= 1, to find out")
+
+    def is_validated(self, step: int) -> bool:
+        """Whether a run is validated after so many steps."""
+        every = self.validate_every
+        return every > 0 and step > 0 and (step % every == 0 or step == self.steps)
+
+    def is_met(self, step: int, accuracy: float | None) -> bool:
+        """Whether a run that stands at a step, and validated there or not, is done."""
+        solved = self.until_solved and accuracy is not None and accuracy >= SOLVED
+        return solved or step >= self.steps
 
 
 @dataclass(frozen=True)

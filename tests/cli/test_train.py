@@ -1,12 +1,16 @@
 """Commands that train, score and list: what they say, what they write, what they refuse."""
 
 import json
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
 from prlstm import tasks
+from prlstm.cli import app
+from prlstm.cli.tables import percent
 from prlstm.models import MODELS
 from prlstm.training import Request, RunConfig, RunFolder, score
 from prlstm.training.runs import METRICS, SCORES, VALIDATION
@@ -63,8 +67,9 @@ def test_the_table_at_the_end(root: Path) -> None:
     ]
     assert "not solved" in text
     scores = [folder.rows(SCORES)[0]["score"] for folder in runs_in(root)[1:]]
-    assert f"max {100 * max(scores):.1f} %" in text
-    assert f"median {100 * sum(scores) / 2:.1f} %" in text
+    assert f"max {percent(max(scores))}" in text
+    assert f"median {percent(sum(scores) / 2)}" in text
+    assert "64 words of each length 41 to 500" in in_a_line(text)
     assert "0 of 2 succeeded (>= 90 %)" in text
     assert "paper: 100.0 % (the best of 10 seeds)    guessing: 50.0 %" in text
     assert lines[-1].endswith("-s*")
@@ -74,7 +79,7 @@ def test_plain_lines_while_training(tmp_path: Path) -> None:
     text = prlstm("train", "parity_check", *TINY, "--steps", "30", "--out", tmp_path)
     assert "step 30 of 30" in text
     assert "step 30: seed 0 validates at" in text
-    assert "scoring the last weights  100.0 %" in text
+    assert "scoring the last weights: 100 % done" in text
 
 
 def test_settings_reach_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -211,7 +216,7 @@ class TestEvaluate:
         text = prlstm("eval", folder.path, "--samples", "64", "--weights", "average")
         assert "41 to 63" in text
         (counts,) = score([folder], "average", samples=64)
-        assert f"score: {100 * counts.score:.1f} %, with the average weights" in text
+        assert f"score: {percent(counts.score)}, with the average weights" in text
         assert "paper: 100.0 %    guessing: 50.0 %" in text
 
     def test_refused(self, root: Path) -> None:
@@ -259,6 +264,21 @@ class TestList:
 
     def test_nothing(self, tmp_path: Path) -> None:
         assert f"No runs in {tmp_path}" in in_a_line(prlstm("runs", "--out", tmp_path))
+        nowhere = tmp_path / "x"
+        assert f"There is no folder {nowhere}" in in_a_line(prlstm("runs", "--out", nowhere))
+
+    def test_what_is_not_finished(self, root: Path, tmp_path: Path) -> None:
+        folder = runs_in(root)[0]
+        copy = RunFolder.open(shutil.copytree(folder.path, tmp_path / folder.path.name))
+        copy.ask(replace(copy.request(), steps=1000))
+        assert "30 of 1,000" in prlstm("runs", "--out", tmp_path)
+        (read,) = json.loads(prlstm("runs", "--out", tmp_path, "--json"))
+        assert (read["step"], read["steps_asked"], read["done"]) == (30, 1000, False)
+
+    def test_names_stay_in_one_piece(self, root: Path) -> None:
+        names = [folder.path.name for folder in runs_in(root)]
+        result = CliRunner().invoke(app, ["runs", "--out", str(root)], env={"COLUMNS": "40"})
+        assert all(name in result.output for name in names)
 
     def test_a_damaged_one_does_not_hide_the_others(self, root: Path, tmp_path: Path) -> None:
         for folder in runs_in(root)[:2]:
@@ -311,11 +331,22 @@ class TestRefused:
             (["--average", "2"], "average=2.0: expected a number with 0 <= average < 1"),
             (["--longest", "0"], "longest=0: expected an integer >= 1"),
             (["--until-solved", "--validate-every", "0"], "expected validate_every >= 1"),
+        ],
+    )
+    def test_values(self, arguments: list[str], message: str, tmp_path: Path) -> None:
+        text = prlstm("train", "parity_check", *arguments, "--out", tmp_path, code=2)
+        assert message in in_a_line(text)
+
+    @pytest.mark.parametrize(
+        ("arguments", "message"),
+        [
             (["--precision", "tf32", "--device", "cpu"], "precision='tf32': expected a CUDA"),
             (["--autoregressive"], "parity_check has one answer, none before it to feed back"),
         ],
     )
-    def test_values(self, arguments: list[str], message: str, tmp_path: Path) -> None:
+    def test_what_does_not_go_together(
+        self, arguments: list[str], message: str, tmp_path: Path
+    ) -> None:
         text = prlstm("train", "parity_check", *arguments, "--out", tmp_path, code=1)
         assert message in in_a_line(text)
 
@@ -323,6 +354,9 @@ class TestRefused:
     def test_runs_that_are_not_there(self, command: str, root: Path) -> None:
         text = in_a_line(prlstm(command, "nothing", "--out", root, code=1))
         assert "'nothing': no such folder, and no run in" in text
+        name = runs_in(root)[0].path.name
+        text = in_a_line(prlstm(command, name.replace("even", "evn"), "--out", root, code=1))
+        assert f"did you mean {name}?" in text
         text = in_a_line(prlstm(command, "parity", "--out", root, code=1))
         assert "'parity': 2 runs in" in text
 

@@ -23,13 +23,14 @@ def curve(**more: object) -> Curve:
 
 
 def test_what_is_drawn() -> None:
-    loss, accuracy, length = draw_runs([curve(), curve(label="seed 1", longest=30)]).axes
+    figure = draw_runs([curve(), curve(label="seed 1", longest=30)])
+    loss, accuracy, length = figure.axes
     assert [line.get_xydata().tolist()[-1] for line in loss.lines] == [
         [3, pytest.approx(1 / 3)]
     ] * 2
     assert accuracy.lines[1].get_xydata().tolist() == [[3, 0.75]]
     assert length.lines[0].get_xydata().tolist() == [[41, 1.0], [42, 0.5], [43, 0.25]]
-    legend = loss.get_legend()
+    (legend,) = figure.legends
     assert [text.get_text() for text in legend.get_texts()] == ["seed 0", "seed 1"]
     # the lengths of training are shaded, and what guessing reaches is a line
     (shaded,) = length.patches
@@ -60,7 +61,7 @@ def test_the_command(tmp_path: Path) -> None:
     said = prlstm("plot", first, second).split()
     assert said == [str(first / "plot.svg"), str(first / "plot.png")]
     assert "Parity Check, pr_lstm" in (first / "plot.svg").read_text()
-    said = prlstm("plot", second.name, "--out", tmp_path, "--to", tmp_path / "here").split()
+    said = prlstm("plot", second.name, "--out", tmp_path, "--to", tmp_path / "here.png").split()
     assert said == [str(tmp_path / "here.svg"), str(tmp_path / "here.png")]
     text = prlstm("plot", first, "--to", tmp_path / "no" / "folder", code=1)
     assert "No such file or directory" in text

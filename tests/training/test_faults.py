@@ -194,6 +194,21 @@ def test_an_interrupt_saves_and_says_how_to_go_on(tmp_path: Path, number: signal
     assert f"prlstm resume {folders[0].path} {folders[1].path}" in out
 
 
+def test_nobody_reads_any_more(tmp_path: Path) -> None:
+    """As with `| head`: training goes on to its end, silently."""
+    arguments = ["train", "parity_check", *TINY, "--steps", "300", "--validate-every", "50"]
+    command = [sys.executable, "-m", "prlstm", *arguments, "--out", str(tmp_path)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        process.stdout.readline()
+        process.stdout.close()
+        process.wait(60)
+    (path,) = tmp_path.iterdir()
+    folder = RunFolder.open(path)
+    assert folder.step() == 300
+    assert folder.rows(SCORES)
+
+
 def test_a_score_that_is_interrupted(folder: RunFolder, monkeypatch: pytest.MonkeyPatch) -> None:
     def stop(*_: object, **__: object) -> None:
         raise KeyboardInterrupt

@@ -263,7 +263,7 @@ def test_a_loss_that_is_no_number(
 
 def test_until_solved(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A run that is solved leaves, those that are not go on, each as it would have alone."""
-    monkeypatch.setattr(loop, "SOLVED", 0.55)
+    monkeypatch.setattr("prlstm.training.runs.SOLVED", 0.55)
     request = asked(120, until_solved=True, validate_every=20)
     seen: list[Event] = []
     folders = train(RUNS, request, tmp_path / "together", report=seen.append)

@@ -8,7 +8,7 @@ import torch
 
 import prlstm
 from prlstm.evaluation import evaluate
-from prlstm.training import Event, Request, RunFolder, score, train
+from prlstm.training import Event, Request, RunFolder, Schedule, score, train
 from prlstm.training.config import differences
 from prlstm.training.events import Scored, Scoring
 from prlstm.training.precision import computing
@@ -156,9 +156,12 @@ def test_summary_over_seeds() -> None:
 
 
 def test_what_tells_settings_apart() -> None:
-    configs = [run(seed=1), run(seed=2, clip=0.5), run(model="lstm")]
+    """No more than that: a default is not worth a word, nor is what all have."""
+    warm = Schedule(warm_up=5)
+    configs = [run(seed=1), run(seed=2, clip=0.5), run(model="lstm", schedule=warm)]
     assert differences(configs) == [
-        {"model": "pr_lstm", "refine": 1, "clip": 1.0},
-        {"model": "pr_lstm", "refine": 1, "clip": 0.5},
-        {"model": "lstm", "clip": 1.0},
+        {"model": "pr_lstm"},
+        {"model": "pr_lstm", "clip": 0.5},
+        {"model": "lstm", "warm_up": 5},
     ]
+    assert differences(configs[:1]) == [{}]
