@@ -47,6 +47,11 @@ def help_of(name: str) -> Shown:
 
 SECTIONS = (
     Section(
+        "All commands",
+        "`prlstm COMMAND --help` tells more of each.",
+        (Shown("prlstm --help", fixed=True), Shown("prlstm trian", fixed=True, code=2)),
+    ),
+    Section(
         "train",
         "Trains all seeds of a command as one program, then scores them. The same command again "
         "goes on where it was stopped, and skips what is done. On a terminal a live table shows "
@@ -62,6 +67,8 @@ SECTIONS = (
             Shown("prlstm train parity_check --model lstm --refine 2", fixed=True, code=2),
             Shown("prlstm train parity", fixed=True, code=2),
             Shown("prlstm train parity_check --learning-rate 0", fixed=True, code=2),
+            Shown("prlstm train parity_check --device tpu", fixed=True, code=2),
+            Shown("prlstm train parity_check --seeds all", fixed=True, code=2),
         ),
     ),
     Section(
@@ -72,6 +79,7 @@ SECTIONS = (
         (
             help_of("resume"),
             Shown(f"prlstm resume {FIRST} --steps 1200"),
+            Shown("prlstm resume nothing", fixed=True, code=1),
         ),
     ),
     Section(
@@ -95,6 +103,9 @@ SECTIONS = (
             help_of("runs"),
             Shown("prlstm runs"),
             Shown("prlstm runs --compare"),
+            Shown("prlstm runs --model lstm"),
+            Shown("prlstm runs --out nowhere", fixed=True),
+            Shown("prlstm runs --task parity", fixed=True, code=2),
         ),
     ),
     Section(
@@ -114,6 +125,7 @@ SECTIONS = (
         (
             help_of("plot"),
             Shown(f"prlstm plot {FIRST} {SECOND}"),
+            Shown("prlstm plot nothing", fixed=True, code=1),
         ),
     ),
     Section(
@@ -121,8 +133,10 @@ SECTIONS = (
         "See [tasks.md](tasks.md), [models.md](models.md) and the [README](../README.md).",
         (
             help_of("tasks"),
+            help_of("tasks show"),
             Shown("prlstm tasks show stack_manipulation --samples 3", fixed=True),
             help_of("models"),
+            help_of("models show"),
             Shown("prlstm models show pr_lstm", fixed=True),
             help_of("tree"),
             Shown("prlstm tree 7", fixed=True),

@@ -129,7 +129,7 @@ def test_the_benchmark_of_training_writes_rows(tmp_path: Path) -> None:
 def test_the_benchmark_writes_rows(tmp_path: Path) -> None:
     rows = tmp_path / "rows.jsonl"
     command = [sys.executable, str(ROOT / "benchmarks" / "layer.py"), "--device", "cpu"]
-    options = ["--hidden", "4", "--lengths", "8,9", "--long", "1000000", "--out", str(rows)]
+    options = ["--hidden", "4", "--lengths", "8,9", "--long", "400000", "--out", str(rows)]
     done = subprocess.run([*command, *options], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert "Milliseconds" in done.stdout
