@@ -1,21 +1,20 @@
 """How time and memory are measured, and what is written beside every number."""
 
 import ctypes
-import json
 import re
 import statistics
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import torch
 
+from prlstm import files
 from prlstm.environment import environment
+from prlstm.files import Row
 
 __all__ = ["Row", "append_rows", "environment", "held_bytes", "milliseconds", "peak_bytes"]
 
-Row = dict[str, Any]
 STATUS, CLEAR = Path("/proc/self/status"), Path("/proc/self/clear_refs")
 
 
@@ -82,8 +81,7 @@ def held_bytes(device: torch.device) -> int | None:
 def append_rows(path: Path, rows: list[Row]) -> None:
     """Add rows to a file of JSON lines."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("a") as file:
-        file.writelines(json.dumps(row) + "\n" for row in rows)
+    files.append_rows(path, rows)
 
 
 def _wait(device: torch.device) -> None:

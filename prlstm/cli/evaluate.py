@@ -1,6 +1,6 @@
 """`prlstm eval`."""
 
-from typing import Annotated, Literal
+from typing import Annotated
 
 import typer
 from rich.console import Console
@@ -9,7 +9,7 @@ from rich.progress import Progress
 from prlstm import tasks
 from prlstm.cli.given import ROOT, read_device, read_numbers, read_run, told
 from prlstm.cli.tables import percent, plain_table
-from prlstm.cli.train import Device, Root
+from prlstm.cli.train import Device, Root, Which
 from prlstm.evaluation import LengthCounts
 from prlstm.report.paper import published
 from prlstm.tasks.floors import SCORED
@@ -28,10 +28,7 @@ def evaluate(
         str, typer.Option(help="As in 41:500 (both count), or 1000,10000.")
     ] = "41:500",
     samples: Annotated[int, typer.Option(help="Words of each length: a multiple of 64.")] = 512,
-    weights: Annotated[
-        Literal["last", "best", "average"],
-        typer.Option(help="The last ones, those that validated best, or their average."),
-    ] = "last",
+    weights: Which = "last",
     device: Device = "auto",
     root: Root = ROOT,
 ) -> None:

@@ -4,12 +4,12 @@ import codecs
 import re
 import sys
 from collections.abc import Iterator
-from typing import Annotated, BinaryIO, Literal
+from typing import Annotated, BinaryIO
 
 import typer
 
 from prlstm.cli.given import ROOT, find_folder, read_device, told
-from prlstm.cli.train import Device, Root
+from prlstm.cli.train import Device, Root, Which
 from prlstm.models.folder import load
 from prlstm.models.model import Model
 from prlstm.models.streaming import WordStream
@@ -28,10 +28,7 @@ def predict(
         int | None,
         typer.Option(min=1, help="Answer after every so many tokens too: tokens, tab, answer."),
     ] = None,
-    weights: Annotated[
-        Literal["last", "best", "average"],
-        typer.Option(help="The last ones, those that validated best, or their average."),
-    ] = "last",
+    weights: Which = "last",
     device: Device = "auto",
     root: Root = ROOT,
 ) -> None:

@@ -36,6 +36,10 @@ MOST_NAMED = 10
 PROTOCOL, STOPPING = "Options of the training", "Options of validation and score"
 Device = Annotated[str, typer.Option(help="auto, cpu, cuda or cuda:N.")]
 Root = Annotated[Path, typer.Option("--out", help="The folder of all runs.")]
+Which = Annotated[
+    Literal["last", "best", "average"],
+    typer.Option(help="The last ones, those that validated best, or their average."),
+]
 TensorBoard = Annotated[bool, typer.Option("--tensorboard", help="Write event files as well.")]
 
 

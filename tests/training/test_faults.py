@@ -209,9 +209,13 @@ def test_nobody_reads_any_more(tmp_path: Path) -> None:
     assert folder.rows(SCORES)
 
 
-def test_a_score_that_is_interrupted(folder: RunFolder, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_score_that_is_interrupted(
+    folder: RunFolder, monkeypatch: pytest.MonkeyPatch, number: signal.Signals
+) -> None:
     def stop(*_: object, **__: object) -> None:
-        raise KeyboardInterrupt
+        os.kill(os.getpid(), number)
+        time.sleep(5)
 
     monkeypatch.setattr("prlstm.cli.train.score", stop)
     (folder.path / SCORES).unlink()
