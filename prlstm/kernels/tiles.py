@@ -1,17 +1,23 @@
-"""Which tiles the forward kernel works on: one small table, the place for a tuner to write to."""
+"""Which tiles the kernels work on: one small table, the place for a tuner to write to.
 
-from dataclasses import dataclass
+The number of rows has no say: a batch of a new length must not compile anything anew.
+"""
+
+from dataclasses import dataclass, replace
 
 # a matrix unit takes no fewer rows, columns or products than this
 SMALLEST_BLOCK = 16
+# features of a tile of the forward kernel, which the order of weights and gates follows
+FEATURES = 32
 
 
 @dataclass(frozen=True)
 class Tile:
     """What one program computes, and how.
 
-    `rows` by `features` values of each gate, `products` terms of every sum at a time. Programs
-    are numbered so that `group` tiles of rows share each tile of the weights while it is cached.
+    `rows` by `features` values (of each gate, going forward), `products` terms of every sum at a
+    time. Programs are numbered so that `group` tiles of rows share each tile of the weights while
+    it is cached.
     """
 
     rows: int
@@ -22,36 +28,61 @@ class Tile:
     stages: int = 3
 
 
-# Keyed by the arithmetic of the products and a power of two that the hidden size is not above;
-# greater hidden sizes use the greatest. A tuner assigns to an entry before the first call.
-TILES: dict[tuple[str, int], Tile] = {
-    ("bfloat16", 32): Tile(64, 32, 32),
-    ("bfloat16", 256): Tile(128, 32, 32, stages=4),
-    ("float16", 32): Tile(64, 32, 32),
-    ("float16", 256): Tile(128, 32, 32, stages=4),
-    ("ieee", 256): Tile(64, 32, 16),
-    ("tf32", 256): Tile(128, 32, 32),
-    ("tf32x3", 256): Tile(64, 32, 32),
+# Keyed by kernel and arithmetic of the products. The forward kernel goes by what it computes:
+# "leaf", "refine", "compose", of 0, 1 and 2 incoming states; "input" and "weight" are the
+# products of the backward pass. A tuner assigns to an entry before the first call.
+_HALF = {
+    "leaf": Tile(128, FEATURES, 32),
+    # two stages leave room for a third program beside two others
+    "refine": Tile(128, FEATURES, 64, stages=2),
+    "compose": Tile(128, FEATURES, 64),
+    "input": Tile(128, 128, 64, warps=8),
+    "weight": Tile(128, 128, 64),
 }
+_TF32 = {
+    "leaf": Tile(128, FEATURES, 32),
+    "refine": Tile(128, FEATURES, 32),
+    "compose": Tile(128, FEATURES, 32),
+    "input": Tile(128, 128, 32, warps=8),
+    "weight": Tile(128, 64, 32),
+}
+_TF32X3 = {
+    "leaf": Tile(64, FEATURES, 32),
+    "refine": Tile(64, FEATURES, 32),
+    "compose": Tile(64, FEATURES, 32),
+    "input": Tile(64, 64, 32),
+    "weight": Tile(64, 64, 32),
+}
+_IEEE = {
+    "leaf": Tile(64, FEATURES, 16),
+    "refine": Tile(64, FEATURES, 16),
+    "compose": Tile(64, FEATURES, 16),
+    "input": Tile(64, 64, 16),
+    "weight": Tile(64, 64, 16),
+}
+TILES: dict[tuple[str, str], Tile] = {
+    (kernel, arithmetic): tile
+    for arithmetic, table in {
+        "bfloat16": _HALF,
+        "float16": _HALF,
+        "tf32": _TF32,
+        "tf32x3": _TF32X3,
+        "ieee": _IEEE,
+    }.items()
+    for kernel, tile in table.items()
+}
+BLOCKS = ("leaf", "refine", "compose")
 
 
-def tile_for(arithmetic: str, hidden_size: int, input_size: int) -> Tile:
-    """The entry for these sizes, its blocks no greater than the sizes need.
+def features_for(hidden_size: int) -> int:
+    """Features of a tile of the forward kernel: no more than a small state needs."""
+    return min(FEATURES, block_for(hidden_size))
 
-    `input_size` is that of one incoming state. The number of rows has no say: a batch of a new
-    length must not compile anything anew.
-    """
-    bounds = [bound for kind, bound in TILES if kind == arithmetic]
-    bound = min((b for b in bounds if b >= hidden_size), default=max(bounds))
-    entry = TILES[arithmetic, bound]
-    return Tile(
-        entry.rows,
-        min(entry.features, block_for(hidden_size)),
-        min(entry.products, block_for(input_size)),
-        entry.group,
-        entry.warps,
-        entry.stages,
-    )
+
+def tile_for(kernel: str, arithmetic: str, hidden_size: int) -> Tile:
+    """The entry for a kernel, for states of so many features."""
+    entry = TILES[kernel, arithmetic]
+    return replace(entry, features=features_for(hidden_size)) if kernel in BLOCKS else entry
 
 
 def block_for(size: int) -> int:

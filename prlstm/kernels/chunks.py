@@ -1,0 +1,155 @@
+"""The gradient of a weight as one product over the rows of many levels.
+
+The rows of all levels are cut into splits of about one size, each a list of chunks that lie
+within one level. A program sums the rows of one split in order; the splits are summed after that.
+The cuts depend on the shapes alone, so equal inputs give equal bits.
+"""
+
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from prlstm.kernels import launch
+from prlstm.kernels.layout import PREFIXES, Array, Layout
+from prlstm.kernels.tiles import Tile, block_for
+from prlstm.kernels.weights import Tiled
+
+# splits of a product over many rows, and the fewest rows that are worth one
+SPLITS, LEAST_ROWS = 32, 256
+
+
+class Segment(NamedTuple):
+    """The rows of one level: `length` for each row of the batch, from row `row` of dgates on.
+
+    Of the left and the right states, counted in states: the strides of batch and state, the place
+    that strides count from, the place of the first.
+    """
+
+    row: int
+    rows: int
+    length: int
+    in_prefixes: bool
+    left: tuple[int, int, int, int]
+    right: tuple[int, int, int, int]
+
+
+class Chunks(NamedTuple):
+    """Segments cut up, on the device of the product."""
+
+    fields: Tensor
+    # the first chunk of each split, and one more
+    bounds: Tensor
+
+    @property
+    def splits(self) -> int:
+        """How many."""
+        return self.bounds.shape[0] - 1
+
+
+@lru_cache(maxsize=512)
+def merge_chunks(
+    layout: Layout, steps: tuple[int, ...], batch: int, device: torch.device
+) -> Chunks:
+    """The rows of these steps of a layout."""
+    first = layout.steps[steps[0]].row
+
+    def where(array: Array) -> tuple[int, int, int, int]:
+        if array.level == PREFIXES:
+            states, base = layout.slots, 0
+        else:
+            states, base = layout.sizes[array.level], batch * layout.offsets[array.level]
+        return states, array.step, base + array.start, base + array.first
+
+    segments = [
+        Segment(
+            batch * (step.row - first),
+            batch * step.length,
+            step.length,
+            step.left.level == PREFIXES,
+            where(step.left),
+            where(step.right),
+        )
+        for step in (layout.steps[k] for k in steps)
+    ]
+    return _cut(segments, device)
+
+
+@lru_cache(maxsize=512)
+def plain_chunks(rows: int, device: torch.device) -> Chunks:
+    """Rows that stand one after the other."""
+    place = (0, 1, 0, 0)
+    return _cut([Segment(0, rows, rows, False, place, place)], device)
+
+
+def _cut(segments: Sequence[Segment], device: torch.device) -> Chunks:
+    total = sum(segment.rows for segment in segments)
+    splits = max(1, min(SPLITS, total // LEAST_ROWS))
+    each = -(-total // splits)
+    fields: list[list[int]] = []
+    bounds = [0]
+    done = 0
+    for segment in segments:
+        skip = 0
+        while skip < segment.rows:
+            rows = min(segment.rows - skip, each * len(bounds) - done)
+            fields.append(
+                [segment.row + skip, rows, skip, segment.length, int(segment.in_prefixes)]
+                + [*segment.left, *segment.right]
+            )
+            skip += rows
+            done += rows
+            if done == each * len(bounds) and done < total:
+                bounds.append(len(fields))
+    bounds.append(len(fields))
+    kind = torch.int32
+    return Chunks(
+        torch.tensor(fields, dtype=kind, device=device),
+        torch.tensor(bounds, dtype=kind, device=device),
+    )
+
+
+def weight_gradient(
+    dgates: Tensor,
+    blocks: Tensor,
+    prefixes: Tensor,
+    chunks: Chunks,
+    weights: Tiled,
+    *,
+    tile: Tile,
+    precision: str,
+) -> Tensor:
+    """`dgates.T @ z` (S, C, n K), over rows (S, R, C).
+
+    The incoming h are in `blocks` or `prefixes` (S, ..., K), where the chunks say.
+    """
+    sizes, (seeds, rows, columns) = weights.block, dgates.shape
+    width, splits = min(tile.features, block_for(sizes.input_size)), chunks.splits
+    shape = (seeds, splits, columns, sizes.inputs * sizes.input_size)
+    dweight = launch.empty(dgates, shape, torch.float32)
+    tiles = -(-columns // tile.rows) * sizes.inputs * -(-sizes.input_size // width)
+    launch.products(dgates).weight_gradient[tiles, splits, seeds](
+        launch.descriptor(dgates.view(-1, columns), (tile.products, tile.rows)),
+        rows,
+        blocks,
+        blocks[0].numel() // sizes.input_size,
+        prefixes,
+        prefixes[0].numel() // sizes.input_size,
+        chunks.fields,
+        chunks.bounds,
+        dweight,
+        splits,
+        C=columns,
+        K=sizes.input_size,
+        STATES=sizes.inputs,
+        BLOCK_M=tile.rows,
+        BLOCK_N=width,
+        BLOCK_K=tile.products,
+        PRECISION=precision,
+        FIELDS=chunks.fields.shape[1],
+        num_warps=tile.warps,
+        num_stages=tile.stages,
+    )
+    return dweight.sum(1)

@@ -1,0 +1,195 @@
+"""The blocks of an LSTM cell with their weights: a leaf, and a merge of several stages.
+
+Stage 0 of a merge composes two states, every later one refines what the one before gave.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from prlstm.kernels import launch
+from prlstm.kernels.launch import Rows, Shape, States
+from prlstm.kernels.nodes import compact
+from prlstm.kernels.tiles import Tile, features_for, tile_for
+from prlstm.kernels.weights import ALIGNMENT, Block, Tiled, tile_weights, untile_bias, untile_weights
+
+
+# h and c of many states
+Pair = tuple[States, States]
+
+
+class Kept(NamedTuple):
+    """What the backward pass needs of so many merges, besides h and c of the nodes.
+
+    `gates[k]` (S, rows, C) of stage k; `h[k]` and `c[k]` (S, rows, H) after stage k, but the last.
+    """
+
+    gates: list[Tensor]
+    h: list[Tensor]
+    c: list[Tensor]
+
+
+@dataclass(frozen=True)
+class Stages:
+    """The weights (S, G H, n K) of leaf and stages, as kernels of one arithmetic read them."""
+
+    weights: Sequence[Tensor]
+    biases: Sequence[Tensor]
+    operand: torch.dtype
+    precision: str
+
+    @property
+    def seeds(self) -> int:
+        """Weights side by side."""
+        return self.weights[0].shape[0]
+
+    @property
+    def hidden_size(self) -> int:
+        """Features of a state."""
+        return self.weights[0].shape[1] // 3
+
+    @property
+    def features(self) -> int:
+        """Features of a tile."""
+        return features_for(self.hidden_size)
+
+    @property
+    def size(self) -> int:
+        """Features of a state in memory."""
+        return -(-self.hidden_size // ALIGNMENT) * ALIGNMENT
+
+    @property
+    def arithmetic(self) -> str:
+        """How products are computed, by its name among the tiles."""
+        if self.operand == torch.float32:
+            return self.precision
+        return str(self.operand).removeprefix("torch.")
+
+    def tile(self, kernel: str) -> Tile:
+        """What one program of a kernel computes."""
+        return tile_for(kernel, self.arithmetic, self.hidden_size)
+
+    @cached_property
+    def tiled(self) -> list[Tiled]:
+        """The weights of the leaf, then of each stage."""
+        biases: Sequence[Tensor | None] = self.biases or [None] * len(self.weights)
+        return [
+            tile_weights(weight, bias, plain, padded, self.features, self.operand)
+            for weight, bias, (plain, padded) in zip(
+                self.weights, biases, self._blocks(), strict=True
+            )
+        ]
+
+    @property
+    def columns(self) -> list[int]:
+        """The gates' sums of one row, of the leaf and of each stage."""
+        return [block.columns(self.features) for _, block in self._blocks()]
+
+    def _blocks(self) -> list[tuple[Block, Block]]:
+        """The sizes of every block as its weights say, and in memory."""
+        inputs, hidden, size = self.weights[0].shape[2], self.hidden_size, self.size
+        merges = [2] + [1] * (len(self.weights) - 2)
+        return [
+            (Block(0, inputs, hidden), Block(0, inputs, size)),
+            *((Block(n, hidden, hidden), Block(n, size, size)) for n in merges),
+        ]
+
+    def between(self, like: Tensor, rows: int, *, gates: bool) -> Kept:
+        """Memory for the states between stages of so many merges, and for the gates' sums."""
+
+        def memory(width: int, dtype: torch.dtype) -> Tensor:
+            return launch.empty(like, (self.seeds, rows, width), dtype)
+
+        _, *stages = self.columns
+        return Kept(
+            [memory(columns, self.operand) for columns in stages] if gates else [],
+            [memory(self.size, self.operand) for _ in stages[1:]],
+            [memory(self.size, torch.float32) for _ in stages[1:]],
+        )
+
+    def leaf(self, x: Tensor, out: Pair, gates: Tensor | None) -> None:
+        """The states of all tokens `x` (S, B, T, D); `gates` (S, B T, C) where they are kept."""
+        shape = Shape(*x.shape[:3])
+        kept = None if gates is None else Rows(gates, 0)
+        launch.forward(
+            [States.of(x)], [], self.tiled[0], *out, kept, shape,
+            tile=self.tile("leaf"), precision=self.precision,
+        )  # fmt: skip
+
+    def merge(
+        self,
+        left: Pair,
+        right: Pair,
+        out: Pair,
+        between: Kept,
+        shape: Shape,
+        row: int = 0,
+        index: States | None = None,
+    ) -> None:
+        """Compose and refine.
+
+        States between two stages go to `between`, from its row `row` on, and so do the gates if
+        it has room. With `index` left and right are looked up.
+        """
+        h_in, c_in = [left[0], right[0]], [left[1], right[1]]
+        for k, stage in enumerate(self.tiled[1:]):
+            new_h, new_c = out
+            if k < len(self.tiled) - 2:
+                new_h, new_c = (compact(t[k], row, shape.length) for t in (between.h, between.c))
+            launch.forward(
+                h_in, c_in, stage, new_h, new_c,
+                Rows(between.gates[k], row) if between.gates else None, shape,
+                tile=self.tile("refine" if k else "compose"), precision=self.precision,
+                index=None if k else index,
+            )  # fmt: skip
+            h_in, c_in = [new_h], [new_c]
+
+    def merge_backward(
+        self,
+        left: Pair,
+        right: Pair,
+        dleft: Pair,
+        dright: Pair,
+        dout: Pair,
+        kept: Kept,
+        dgates: Sequence[Tensor],
+        dbiases: Sequence[Rows | None],
+        scratch: tuple[Tensor, Tensor],
+        shape: Shape,
+        row: int,
+        add: tuple[bool, bool],
+    ) -> None:
+        """The gradients of the gates' sums, from row `row` on, and of what was merged.
+
+        `scratch` holds those of h and c between two stages, for as many rows as there are.
+        """
+        between = compact(scratch[0], 0, shape.length), compact(scratch[1], 0, shape.length)
+        dh, dc = dout
+        for k in reversed(range(len(self.tiled) - 1)):
+            stage, gates = self.tiled[k + 1], Rows(kept.gates[k], row)
+            if k:
+                c_in, adds = [compact(kept.c[k - 1], row, shape.length)], (False, False)
+                dh_in, dc_in = [between[0]], [between[1]]
+            else:
+                c_in, adds = [left[1], right[1]], add
+                dh_in, dc_in = [dleft[0], dright[0]], [dleft[1], dright[1]]
+            launch.backward(
+                gates, dgates[k], c_in, dh, dc, dc_in, dbiases[k], stage, shape, add=adds
+            )
+            launch.input_gradient(
+                Rows(dgates[k], row), stage, dh_in, shape,
+                tile=self.tile("input"), precision=self.precision, add=adds,
+            )  # fmt: skip
+            dh, dc = between
+
+    def natural_weight(self, block: int, dweight: Tensor) -> Tensor:
+        """A gradient (S, C, columns) as the weights of a block, 0 the leaf, have their places."""
+        return untile_weights(dweight, *self._blocks()[block], self.features)
+
+    def natural_bias(self, block: int, dbias: Tensor) -> Tensor:
+        """The same for the bias: (S, C)."""
+        return untile_bias(dbias, *self._blocks()[block], self.features)
