@@ -6,8 +6,9 @@ import torch
 from torch import Tensor
 
 from prlstm.cells import Cell
+from prlstm.dispatch import Backend, sweep_tokens
 from prlstm.lengths import TIME, RowLengths, pick, reverse_rows
-from prlstm.tree import Carry, Node, Sweep, sweep
+from prlstm.tree import Carry, Node, Sweep
 from prlstm.tree.rows import Pending, pending_at, prefix_at
 
 
@@ -46,15 +47,26 @@ class Run:
         return pending_at(self.done, self.seen, self.lengths.tensor + self.done.plan.count)
 
 
-def run(cell: Cell, x: Tensor, lengths: RowLengths | None, earlier: Carry, start: int) -> Run:
-    """Read `x` (B, T, D) from left to right; put out the positions from `start` on."""
-    leaves = _leaves(cell, x)
+def run(
+    cell: Cell,
+    x: Tensor,
+    lengths: RowLengths | None,
+    earlier: Carry,
+    start: int,
+    backend: Backend,
+    *,
+    every: bool = False,
+) -> Run:
+    """Read `x` (B, T, D) from left to right; put out the positions from `start` on.
+
+    With `every`, all nodes of the tree are kept.
+    """
     if lengths is None:
-        done = sweep(cell.merge, leaves, TIME, earlier, start)
+        done = sweep_tokens(cell, x, earlier, start, backend, every=every)
         return Run(done.read[0], done, None)
     # a row that ends before `start` has a final state all the same
     first = min(start, min(lengths.host) - 1)
-    done = sweep(cell.merge, leaves, TIME, earlier, first)
+    done = sweep_tokens(cell, x, earlier, first, backend, every=True)
     behind = lengths.behind(start, x.shape[TIME])
     return Run(done.read[0][:, start - first :].masked_fill(behind, 0), done, lengths)
 
@@ -66,6 +78,9 @@ def run_both(
     lengths: RowLengths | None,
     earlier: tuple[Carry, Carry],
     read: range | None,
+    backend: Backend,
+    *,
+    every: bool = False,
 ) -> tuple[Run, Run]:
     """Read `x` from left to right and, with another cell, every row from its own end.
 
@@ -76,19 +91,20 @@ def run_both(
     length, back = x.shape[TIME], reverse_rows(x, lengths)
     if read is None:
         last = length - 1
-        return run(cell, x, lengths, earlier[0], last), run(
-            reverse, back, lengths, earlier[1], last
+        return run(cell, x, lengths, earlier[0], last, backend), run(
+            reverse, back, lengths, earlier[1], last, backend
         )
     clipped = None if lengths is None else lengths.clip(read.stop)
-    forward = run(cell, x[:, : read.stop], clipped, earlier[0], read.start)
+    forward = run(cell, x[:, : read.stop], clipped, earlier[0], read.start, backend, every=every)
     if lengths is None:
         needed = back[:, : length - read.start]
-        backward = run(reverse, needed, None, earlier[1], length - read.stop)
+        first = length - read.stop
+        backward = run(reverse, needed, None, earlier[1], first, backend, every=every)
         return forward, replace(backward, h=backward.h.flip(TIME))
     # position t of a row of n tokens is the (n - 1 - t)th that this direction reads
     left = lengths.without(read.start)
     first = max(0, min(lengths.host) - read.stop)
-    backward = run(reverse, back[:, : max(left.host)], left, earlier[1], first)
+    backward = run(reverse, back[:, : max(left.host)], left, earlier[1], first, backend)
     turned = _turned(backward.h, lengths, first, read)
     return forward, replace(backward, h=turned)
 
@@ -98,16 +114,3 @@ def _turned(h: Tensor, lengths: RowLengths, first: int, read: range) -> Tensor:
     position = torch.arange(read.start, read.stop, device=h.device)
     source = (lengths.tensor[:, None] - 1 - position - first).clamp(0, h.shape[TIME] - 1)
     return pick(h, source).masked_fill(lengths.behind(read.start, read.stop), 0)
-
-
-def _leaves(cell: Cell, x: Tensor) -> Node:
-    """The leaves of `x`; of a cell of the user's own, we look whether they are what it said."""
-    leaves = cell.leaf(x)
-    expected = [(*x.shape[:-1], size) for size in cell.state_sizes]
-    given = [tuple(t.shape) for t in leaves] if isinstance(leaves, tuple) else type(leaves).__name__
-    if given != expected:
-        raise ValueError(
-            f"leaf of {type(cell).__name__} returned {given}: expected a tuple of tensors "
-            f"{expected}, as state_sizes={cell.state_sizes} says"
-        )
-    return leaves

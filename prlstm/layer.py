@@ -10,6 +10,7 @@ from torch.nn.utils.rnn import PackedSequence
 
 from prlstm.cells import Cell, CellFactory, build_cell
 from prlstm.direction import Run, run, run_both
+from prlstm.dispatch import Backend
 from prlstm.inputs import Batch, Lengths, Output, Window, read_batch, read_window
 from prlstm.lengths import TIME
 from prlstm.state import State, join
@@ -23,6 +24,11 @@ class PRLSTM(nn.Module):
     Arguments up to `bidirectional` are those of `torch.nn.LSTM`. `refine` is the number of
     refinements after each composition; `cell` is "lstm", "relu" (PR-RNN), "gru" (which takes
     `refine=0`), or a cell class of your own (see `prlstm.Cell`).
+
+    On a CUDA device the LSTM cell is computed by fused kernels where products are in half
+    precision or TF32; `backend` "eager" or "triton" forces plain PyTorch or the kernels. With
+    `checkpoint`, training keeps the states of all nodes but not their gates, which are computed
+    once more in the backward pass: less memory for more time.
 
     >>> layer = PRLSTM(input_size=3, hidden_size=8, batch_first=True)
     >>> x = torch.randn(2, 10, 3)
@@ -48,6 +54,8 @@ class PRLSTM(nn.Module):
         *,
         refine: int = 1,
         cell: str | CellFactory = "lstm",
+        backend: str | None = None,
+        checkpoint: bool = False,
         proj_size: int = 0,
         device: torch.device | str | None = None,
         dtype: torch.dtype | None = None,
@@ -83,6 +91,10 @@ class PRLSTM(nn.Module):
         self.input_size, self.hidden_size, self.num_layers = input_size, hidden_size, num_layers
         self.bias, self.batch_first, self.dropout = bias, batch_first, float(dropout)
         self.bidirectional, self.proj_size, self.refine = bidirectional, 0, refine
+        self.backend, self.checkpoint = backend, checkpoint
+        how = Backend(backend, checkpoint)
+        if how.name == "triton" and cell != "lstm":
+            raise ValueError(f"backend='triton': expected cell='lstm', got cell={cell!r}")
         self.layers = nn.ModuleList()
         size = input_size
         for _ in range(num_layers):
@@ -158,7 +170,7 @@ class PRLSTM(nn.Module):
         batch = read_batch(input, None, self.input_size, self.batch_first)
         batch.check_type(next(self.parameters(), batch.x))
         carries = self._state_shape(batch).first_carries(None, batch.x)
-        runs = self._run(batch, carries, read_window("all", batch))
+        runs = self._run(batch, carries, read_window("all", batch), every=True)
         return tuple(one.done for one in runs)
 
     def extra_repr(self) -> str:
@@ -171,6 +183,8 @@ class PRLSTM(nn.Module):
             "batch_first": False,
             "dropout": 0.0,
             "bidirectional": False,
+            "backend": None,
+            "checkpoint": False,
         }
         for name, usual in defaults.items():
             if getattr(self, name) != usual:
@@ -221,9 +235,15 @@ class PRLSTM(nn.Module):
         order = sorted(range(len(taken)), key=taken.__getitem__)
         return torch.cat(outs)[order], join(states, order)
 
-    def _run(self, batch: Batch, carries: list[Carry], window: Window) -> list[Run]:
-        """All layers, each direction of each: the top ones put out what `window` asks for."""
+    def _run(
+        self, batch: Batch, carries: list[Carry], window: Window, *, every: bool = False
+    ) -> list[Run]:
+        """All layers, each direction of each: the top ones put out what `window` asks for.
+
+        With `every`, all nodes of all trees are kept.
+        """
         x, lengths = batch.x, batch.lengths
+        backend = Backend(self.backend, self.checkpoint)
         if not self.bidirectional:
             x = x[:, : window.stop]
             lengths = None if lengths is None else lengths.clip(window.stop)
@@ -239,10 +259,11 @@ class PRLSTM(nn.Module):
                 reverse = cast(Cell, layer.get_submodule("reverse"))
                 earlier = (carries[2 * k], carries[2 * k + 1])
                 asked = None if top and window.last else read
-                both = run_both(cell, reverse, x, lengths, earlier, asked)
+                both = run_both(cell, reverse, x, lengths, earlier, asked, backend, every=every)
                 runs += both
             else:
-                runs.append(run(cell, x, lengths, carries[k], read.start))
+                first = read.start
+                runs.append(run(cell, x, lengths, carries[k], first, backend, every=every))
             if not top:
                 x = self._side_by_side(runs)
         return runs

@@ -215,7 +215,7 @@ def _carried(layout: Layout, given: Nodes, hidden_size: int) -> list[Tensor]:
     places = [(level, 0) for level in layout.waiting]
     places += [(PREFIXES, slot) for slot, _ in layout.from_folds]
     return [
-        t[:, :, place : place + 1, :hidden_size].float().contiguous()
+        t[:, :, place : place + 1, :hidden_size].to(torch.float32, copy=True).contiguous()
         for level, place in places
         for t in given.pair(level)
     ]

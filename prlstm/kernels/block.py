@@ -62,11 +62,15 @@ def _four_parts(b_four, BLOCK_M: tl.constexpr, BLOCK_H: tl.constexpr):
 
 
 @triton.jit
-def _gate_sum(b_sum, p_bias, o_tile, p_gates, o_gates, m, GATE: tl.constexpr, BLOCK_H: tl.constexpr):
+def _gate_sum(
+    b_sum, p_bias, o_tile, d_gates, row, column, p_gates, o_gates, m, GATE: tl.constexpr, BLOCK_H: tl.constexpr
+):
     """The whole sum of one gate, kept if there is room for it."""
     if p_bias is not None:
         b_sum += tl.load(p_bias + GATE * BLOCK_H + o_tile).to(tl.float32)[None, :]
-    if p_gates is not None:
+    if d_gates is not None:
+        d_gates.store([row, column + GATE * BLOCK_H], b_sum.to(d_gates.dtype))
+    elif p_gates is not None:
         tl.store(p_gates + o_gates + GATE * BLOCK_H, b_sum.to(p_gates.dtype.element_ty), m)
     return b_sum
 
@@ -100,6 +104,7 @@ def gated_forward(
     d_c_out,
     p_c,
     c_out,
+    d_gates,
     p_gates,
     g_row,
     g_rows,
@@ -109,6 +114,7 @@ def gated_forward(
     N: tl.constexpr,
     H: tl.constexpr,
     K: tl.constexpr,
+    SPACING: tl.constexpr,
     BLOCK_M: tl.constexpr,
     BLOCK_H: tl.constexpr,
     BLOCK_K: tl.constexpr,
@@ -127,7 +133,8 @@ def gated_forward(
     of two neighbours there. With `d_h_out` and `d_c_out` the results are one row after the other.
 
     Of every `pairs` rows only the first `length` are states, the others are not written. Products
-    are computed in the type of the weight, in `PRECISION` where that is float32.
+    are computed in the type of the weight, in `PRECISION` where that is float32; it has SPACING
+    columns for each incoming state.
     """
     G: tl.constexpr = N + 3
     STATES: tl.constexpr = max(N, 1)
@@ -174,7 +181,7 @@ def gated_forward(
                 p_z = tl.where(is_left, p_h_left, p_h_right)
                 o_z = tl.where(is_left, o_left, o_right)
                 start = tl.where(is_left, tile, tile - K_TILES) * BLOCK_K
-                column = tl.where(is_left, start, start + K)
+                column = tl.where(is_left, start, start + SPACING)
             else:
                 p_z, o_z, start, column = p_h_left, o_left, tile * BLOCK_K, tile * BLOCK_K
             p_tile = p_z + o_z[:, None] + (start + o_k)[None, :]
@@ -214,11 +221,11 @@ def gated_forward(
             o_gate = o_row // pairs * length + o_row % pairs
         o_gates = (i_seed.to(tl.int64) * g_rows + g_row + o_gate) * (H_TILES * G * BLOCK_H)
         o_gates = (o_gates + i_h * (G * BLOCK_H))[:, None] + o_tile[None, :]
-    b_i = _gate_sum(b_i, p_bias, o_tile, p_gates, o_gates, m_gates, N, BLOCK_H)
-    b_u = _gate_sum(b_u, p_bias, o_tile, p_gates, o_gates, m_gates, N + 2, BLOCK_H)
+    b_i = _gate_sum(b_i, p_bias, o_tile, d_gates, i_m * BLOCK_M, i_h * (G * BLOCK_H), p_gates, o_gates, m_gates, N, BLOCK_H)
+    b_u = _gate_sum(b_u, p_bias, o_tile, d_gates, i_m * BLOCK_M, i_h * (G * BLOCK_H), p_gates, o_gates, m_gates, N + 2, BLOCK_H)
     b_c = sigmoid(b_i, FAST) * tanh(b_u, FAST)
     if N > 0:
-        b_f1 = _gate_sum(b_f1, p_bias, o_tile, p_gates, o_gates, m_gates, 0, BLOCK_H)
+        b_f1 = _gate_sum(b_f1, p_bias, o_tile, d_gates, i_m * BLOCK_M, i_h * (G * BLOCK_H), p_gates, o_gates, m_gates, 0, BLOCK_H)
         if d_c is not None:
             b_in = d_c.load([i_m * BLOCK_M, i_h * BLOCK_H])
         else:
@@ -227,7 +234,7 @@ def gated_forward(
             b_in = tl.load(p_c_left + o_left[:, None] + o_h[None, :], m, 0.0)
         b_c += sigmoid(b_f1, FAST) * b_in
     if N > 1:
-        b_f2 = _gate_sum(b_f2, p_bias, o_tile, p_gates, o_gates, m_gates, 1, BLOCK_H)
+        b_f2 = _gate_sum(b_f2, p_bias, o_tile, d_gates, i_m * BLOCK_M, i_h * (G * BLOCK_H), p_gates, o_gates, m_gates, 1, BLOCK_H)
         if d_c is not None:
             b_in = d_c.load([i_m * BLOCK_M, H + i_h * BLOCK_H])
         else:
@@ -235,7 +242,7 @@ def gated_forward(
                 o_right = place(i_seed, o_row, pairs, c_right, LINEAR, ALIGNED)
             b_in = tl.load(p_c_right + o_right[:, None] + o_h[None, :], m, 0.0)
         b_c += sigmoid(b_f2, FAST) * b_in
-    b_o = _gate_sum(b_o, p_bias, o_tile, p_gates, o_gates, m_gates, N + 1, BLOCK_H)
+    b_o = _gate_sum(b_o, p_bias, o_tile, d_gates, i_m * BLOCK_M, i_h * (G * BLOCK_H), p_gates, o_gates, m_gates, N + 1, BLOCK_H)
     b_h = sigmoid(b_o, FAST) * tanh(b_c, FAST)
     if d_c_out is not None:
         d_c_out.store([i_m * BLOCK_M, i_h * BLOCK_H], b_c)
@@ -288,6 +295,7 @@ def gated_backward(
     BLOCK_M: tl.constexpr,
     BLOCK_H: tl.constexpr,
     ROUNDS: tl.constexpr,
+    FAST: tl.constexpr,
     ADD_LEFT: tl.constexpr,
     ADD_RIGHT: tl.constexpr,
     LINEAR: tl.constexpr,
@@ -311,7 +319,7 @@ def gated_backward(
     b_sum_i = tl.zeros((BLOCK_M, BLOCK_H), tl.float32)
     b_sum_o = tl.zeros((BLOCK_M, BLOCK_H), tl.float32)
     b_sum_u = tl.zeros((BLOCK_M, BLOCK_H), tl.float32)
-    for i_round in tl.static_range(ROUNDS):
+    for i_round in range(ROUNDS):
         o_row = (tl.program_id(0) * ROUNDS + i_round) * BLOCK_M + tl.arange(0, BLOCK_M)
         m_row = (o_row < rows)[:, None]
         m = m_row & (o_h < H)[None, :]
@@ -319,16 +327,16 @@ def gated_backward(
         o_gates = o_gates[:, None] + o_tile[None, :]
         p_in, p_out = p_gates + o_gates, p_dgates + o_gates
 
-        b_i, b_di = sigmoid_and_slope(tl.load(p_in + N * BLOCK_H, m, 0.0).to(tl.float32))
-        b_u, b_du = tanh_and_slope(tl.load(p_in + (N + 2) * BLOCK_H, m, 0.0).to(tl.float32))
+        b_i, b_di = sigmoid_and_slope(tl.load(p_in + N * BLOCK_H, m, 0.0).to(tl.float32), FAST)
+        b_u, b_du = tanh_and_slope(tl.load(p_in + (N + 2) * BLOCK_H, m, 0.0).to(tl.float32), FAST)
         b_c = b_i * b_u
         if N > 0:
-            b_f1, b_df1 = sigmoid_and_slope(tl.load(p_in, m, 0.0).to(tl.float32))
+            b_f1, b_df1 = sigmoid_and_slope(tl.load(p_in, m, 0.0).to(tl.float32), FAST)
             o_in = place(i_seed, o_row, length, c_left, LINEAR, ALIGNED)[:, None] + o_h[None, :]
             b_c1 = tl.load(p_c_left + o_in, m, 0.0)
             b_c += b_f1 * b_c1
         if N > 1:
-            b_f2, b_df2 = sigmoid_and_slope(tl.load(p_in + BLOCK_H, m, 0.0).to(tl.float32))
+            b_f2, b_df2 = sigmoid_and_slope(tl.load(p_in + BLOCK_H, m, 0.0).to(tl.float32), FAST)
             o_in = place(i_seed, o_row, length, c_right, LINEAR, ALIGNED)[:, None] + o_h[None, :]
             b_c2 = tl.load(p_c_right + o_in, m, 0.0)
             b_c += b_f2 * b_c2
@@ -342,9 +350,9 @@ def gated_backward(
             o_out = place(i_seed, o_row, length, dh_out, LINEAR, ALIGNED)[:, None] + o_h[None, :]
             b_dh = tl.load(p_dh + o_out, m, 0.0).to(tl.float32)
             # c is what the forward pass made of the same numbers: not worth reading
-            b_t, b_dt = tanh_and_slope(b_c)
+            b_t, b_dt = tanh_and_slope(b_c, FAST)
             b_o, b_slope = sigmoid_and_slope(
-                tl.load(p_in + (N + 1) * BLOCK_H, m, 0.0).to(tl.float32)
+                tl.load(p_in + (N + 1) * BLOCK_H, m, 0.0).to(tl.float32), FAST
             )
             b_do = b_dh * b_t * b_slope
             b_dc += b_dh * b_o * b_dt

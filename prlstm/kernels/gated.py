@@ -11,6 +11,9 @@ from torch import Tensor
 
 from prlstm.kernels import launch
 from prlstm.kernels.check import check_arguments
+from prlstm.kernels.launch import Rows, Shape, States
+from prlstm.kernels.tiles import BLOCKS, arithmetic, features_for, tile_for
+from prlstm.kernels.weights import Block, Tiled, tile_weights, untile_bias, untile_weights
 
 
 def gated(
@@ -26,7 +29,8 @@ def gated(
     Shapes: each of `h` (..., K), of `c` (..., H); `weight` ((n + 3) H, max(n, 1) K), its rows in
     the order f_1..f_n, i, o, u; `bias` ((n + 3) H,). A leading axis of seeds may stand before all
     of them. c is float32; h has the type of the weight. `precision` is that of float32 products;
-    those of the backward pass follow `torch.backends.cuda.matmul`.
+    those of the backward pass follow `torch.backends.cuda.matmul`. States that stand side by side,
+    every second one of an array say, are read as one row.
     """
     kind = weight.device.type
     # the compiler of older PyTorch cannot ask whether there is autocast for a device
@@ -73,11 +77,34 @@ def gated_forward(
 ) -> tuple[Tensor, Tensor, Tensor]:
     """The new h in `dtype`, the new c, and the sums that the gates are made of.
 
-    Those are (S, B L, G H), or (S, 0, G H) unless `keep`: the backward pass needs them.
+    Those are (S, B L, C) as the kernels order them, or (S, 0, C) unless `keep`: the backward pass
+    needs them.
     """
     new_h, new_c, gates = _outputs(h, c, weight, dtype, keep)
-    launch.forward(h, c, weight, bias, new_h, new_c, gates if keep else None, precision)
+    with torch.cuda.device_of(weight):
+        weights = _tiled(weight, bias, len(c))
+        launch.forward(
+            [States.of(t) for t in h],
+            [States.of(t) for t in c],
+            weights,
+            States.of(new_h),
+            States.of(new_c),
+            Rows(gates, 0) if keep else None,
+            Shape(*h[0].shape[:3]),
+            tile=tile_for(BLOCKS[len(c)], arithmetic(weight.dtype, precision), new_c.shape[-1]),
+            precision=precision,
+        )
     return new_h, new_c, gates
+
+
+def _block(weight: Tensor, states: int) -> Block:
+    return Block(states, weight.shape[2] // max(states, 1), weight.shape[1] // (states + 3))
+
+
+def _tiled(weight: Tensor, bias: Tensor | None, states: int) -> Tiled:
+    block = _block(weight, states)
+    features = features_for(block.hidden_size)
+    return tile_weights(weight, bias, block, block, features, weight.dtype)
 
 
 @gated_forward.register_fake
@@ -97,60 +124,109 @@ def _outputs(
     h: list[Tensor], c: list[Tensor], weight: Tensor, dtype: torch.dtype, keep: bool
 ) -> tuple[Tensor, Tensor, Tensor]:
     seeds, batch, length, _ = h[0].shape
-    gate_rows = weight.shape[1]
-    shape = (seeds, batch, length, gate_rows // (len(c) + 3))
+    block = _block(weight, len(c))
+    columns = block.columns(features_for(block.hidden_size))
+    shape = (seeds, batch, length, block.hidden_size)
     return (
         launch.empty(weight, shape, dtype),
         launch.empty(weight, shape, torch.float32),
-        launch.empty(weight, (seeds, batch * length if keep else 0, gate_rows)),
+        launch.empty(weight, (seeds, batch * length if keep else 0, columns)),
     )
 
 
 @torch.library.custom_op("prlstm::gated_backward", mutates_args=())
 def gated_backward(
-    gates: Tensor, c: list[Tensor], new_c: Tensor, dh: Tensor | None, dc: Tensor | None
-) -> tuple[Tensor, Tensor]:
-    """The gradients of the gates' sums (S, B L, G H) and of all incoming c (n, S, B, L, H)."""
-    dgates, dc_in = _gradients(gates, c, new_c, dh, dc)
-    launch.backward(gates, c, new_c, dh, dc, dgates, dc_in)
-    return dgates, dc_in
+    gates: Tensor,
+    c: list[Tensor],
+    weight: Tensor,
+    dh: Tensor | None,
+    dc: Tensor | None,
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """The gradients of the gates' sums (S, B L, C), of all incoming h, of all c, and of the bias.
+
+    Those of h are (S, B L, n K), those of c (n, S, B, L, H), that of the bias (S, C).
+    """
+    given = dc if dh is None else dh
+    assert given is not None
+    shape = Shape(*given.shape[:3])
+    dgates, dz, dc_in, _ = _gradients(gates, c, weight, dh, dc)
+    with torch.cuda.device_of(weight):
+        weights = _tiled(weight, None, len(c))
+        if gates.shape[1] != shape.rows:
+            raise RuntimeError(
+                f"gates of shape {tuple(gates.shape)}: expected {shape.rows} rows, which the "
+                "forward pass keeps if a gradient is wanted of an argument when it is called"
+            )
+        sums = launch.empty(
+            dc_in, (shape.seeds, launch.parts(shape.rows), weights.columns), torch.float32
+        )
+        launch.backward(
+            Rows(gates, 0),
+            dgates,
+            [States.of(t) for t in c],
+            None if dh is None else States.of(dh),
+            None if dc is None else States.of(dc),
+            [States.of(t) for t in dc_in],
+            Rows(sums, 0),
+            weights,
+            shape,
+        )
+        # the products here are PyTorch's own
+        rows = weights.weight.view(shape.seeds, weights.columns, -1, weights.spacing)
+        torch.bmm(dgates, rows[..., : weights.block.input_size].flatten(2), out=dz)
+    return dgates, dz, dc_in, sums.sum(1)
 
 
 @gated_backward.register_fake
 def _gradients(
-    gates: Tensor, c: list[Tensor], new_c: Tensor, dh: Tensor | None, dc: Tensor | None
-) -> tuple[Tensor, Tensor]:
-    return launch.empty(gates, gates.shape), launch.empty(new_c, (len(c), *new_c.shape))
+    gates: Tensor,
+    c: list[Tensor],
+    weight: Tensor,
+    dh: Tensor | None,
+    dc: Tensor | None,
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    given = dc if dh is None else dh
+    assert given is not None
+    seeds, batch, length, hidden_size = given.shape
+    return (
+        launch.empty(gates, (seeds, batch * length, gates.shape[2])),
+        launch.empty(gates, (seeds, batch * length, weight.shape[2])),
+        launch.empty(gates, (len(c), seeds, batch, length, hidden_size), torch.float32),
+        launch.empty(gates, (seeds, gates.shape[2]), torch.float32),
+    )
 
 
 def _save(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Tensor, Tensor]) -> None:
     h, c, weight, bias, *_ = inputs
-    _, new_c, gates = output
+    _, _, gates = output
     ctx.mark_non_differentiable(gates)
     ctx.set_materialize_grads(False)
-    ctx.save_for_backward(*h, *c, weight, new_c, gates)
+    ctx.save_for_backward(*h, *c, weight, gates)
     ctx.states, ctx.bias_type = len(c), None if bias is None else bias.dtype
 
 
 def _differentiate(
     ctx: Any, dh: Tensor | None, dc: Tensor | None, _: Tensor | None
 ) -> tuple[Any, ...]:
-    """The products here are PyTorch's own, for each incoming state on its own."""
-    *states, weight, new_c, gates = ctx.saved_tensors
+    *states, weight, gates = ctx.saved_tensors
     h, c = states[: len(states) - ctx.states], states[len(states) - ctx.states :]
     if dh is None and dc is None:
         return [None] * len(h), [None] * len(c), None, None, None, None, None
-    dgates, dc_in = gated_backward(gates, c, new_c, dh, dc)
+    dgates, dz, dc_in, sums = gated_backward(gates, c, weight, dh, dc)
     needs_h, _, needs_weight, needs_bias, *_ = ctx.needs_input_grad
     dh_in: list[Tensor | None] = [None] * len(h)
     if any(needs_h):
-        dz = torch.matmul(dgates, weight).view(*new_c.shape[:3], weight.shape[-1])
-        dh_in = [part.to(t.dtype) for part, t in zip(dz.chunk(len(h), -1), h, strict=True)]
-    dweight = None
+        each = dz.view(*h[0].shape[:3], weight.shape[2]).chunk(len(h), -1)
+        dh_in = [part.to(t.dtype) for part, t in zip(each, h, strict=True)]
+    block = _block(weight, ctx.states)
+    features = features_for(block.hidden_size)
+    dweight = dbias = None
     if needs_weight:
         rows = [t.flatten(1, 2).to(weight.dtype) for t in h]
-        dweight = torch.cat([torch.matmul(dgates.mT, z) for z in rows], -1)
-    dbias = dgates.sum(1, dtype=torch.float32).to(ctx.bias_type) if needs_bias else None
+        tiled = torch.cat([torch.matmul(dgates.mT, z) for z in rows], -1)
+        dweight = untile_weights(tiled, block, block, features)
+    if needs_bias:
+        dbias = untile_bias(sums, block, block, features).to(ctx.bias_type)
     return dh_in, list(dc_in.unbind()), dweight, dbias, None, None, None
 
 

@@ -11,7 +11,7 @@ from prlstm.kernels.tiles import Tile, block_for
 from prlstm.kernels.weights import Tiled
 
 # tiles of the kernel that computes no products, and how many of them one program takes
-BACKWARD_ROWS, ROUNDS = 16, 4
+BACKWARD_ROWS, ROUNDS, BACKWARD_WARPS = 16, 4, 4
 # what begins at a multiple of so many bytes may be read by a descriptor
 DESCRIPTOR_BYTES = 16
 
@@ -80,13 +80,16 @@ def forward(
         return
     block = kernels(weights.weight)
     products = min(tile.products, block_for(sizes.input_size))
-    pairs = None if index is not None else _pairs(h, sizes.input_size, shape)
-    z_rows, d_z, d_c, d_h_out, d_c_out = 0, None, None, None, None
+    pairs = None
+    if index is None and sizes.input_size == weights.spacing:
+        pairs = _pairs(h, sizes.input_size, shape)
+    z_rows, d_z, d_c, d_h_out, d_c_out, d_gates = 0, None, None, None, None, None
     if pairs is not None:
         z_rows = h[0].where[0] // h[0].where[2] if shape.seeds > 1 else 0
         d_z = _joined(h, sizes.input_size, z_rows, pairs, shape, (tile.rows, products))
     pairs = shape.length if pairs is None else pairs
-    is_linear = pairs == shape.length and _is_linear((*h, *c, new_h, new_c), shape)
+    arrays = (*h, *c) if index is None else (index,)
+    is_linear = pairs == shape.length and _is_linear((*arrays, new_h, new_c), shape)
     # a descriptor for one seed ends where its rows do
     if is_linear and d_z is not None and shape.seeds == 1:
         box = (tile.rows, tile.features)
@@ -96,6 +99,8 @@ def forward(
             d_h_out, d_c_out = (
                 _joined([one], sizes.hidden_size, 0, pairs, shape, box) for one in (new_h, new_c)
             )
+        if gates is not None:
+            d_gates = _joined([States(gates.tensor, (0, 0, weights.columns, gates.first * weights.columns, 0))], weights.columns, 0, pairs, shape, box)
     rows = shape.batch * pairs
     tiles = -(-rows // tile.rows) * -(-sizes.hidden_size // tile.features)
     block.gated_forward[tiles, shape.seeds](
@@ -112,6 +117,7 @@ def forward(
         *([None, None] if d_h_out is not None else new_h),
         d_c_out,
         *([None, None] if d_c_out is not None else new_c),
+        d_gates,
         *((None, 0, 0) if gates is None else (gates.tensor, gates.first, gates.tensor.shape[1])),
         rows,
         pairs,
@@ -119,6 +125,7 @@ def forward(
         N=sizes.states,
         H=sizes.hidden_size,
         K=sizes.input_size,
+        SPACING=weights.spacing,
         BLOCK_M=tile.rows,
         BLOCK_H=tile.features,
         BLOCK_K=products,
@@ -156,7 +163,8 @@ def backward(
         return
     arrays = (*c, *dc_in, *(one for one in (dh, dc) if one is not None))
     grid = parts(shape.rows), -(-sizes.hidden_size // weights.features), shape.seeds
-    kernels(dgates).gated_backward[grid](
+    block = kernels(dgates)
+    block.gated_backward[grid](
         gates.tensor,
         dgates,
         gates.first,
@@ -173,10 +181,12 @@ def backward(
         BLOCK_M=BACKWARD_ROWS,
         BLOCK_H=weights.features,
         ROUNDS=ROUNDS,
+        FAST=dgates.dtype != torch.float32 and not block.INTERPRETED,
         ADD_LEFT=add[0],
         ADD_RIGHT=add[1],
         LINEAR=_is_linear(arrays, shape),
         ALIGNED=_are_multiples(arrays),
+        num_warps=BACKWARD_WARPS,
     )
 
 

@@ -53,11 +53,15 @@ class Nodes:
         """Blocks above are made: drop those that nobody needs, all or all but the last."""
         if self.together is not None or not self.layout.needs_last_alone(level):
             return
-        if level in self.layout.pending:
-            h, c = (t[:, :, self.layout.counts[level] - 1, None].clone() for t in self.blocks[level])
-            self.blocks[level], self.behind[level] = (h, c), self.layout.counts[level] - 1
-        else:
+        if level not in self.layout.pending:
             del self.blocks[level]
+        elif level not in self.behind:
+            last = self.layout.counts[level] - 1
+            self.put_last(level, *(t[:, :, last, None].clone() for t in self.blocks[level]))
+
+    def put_last(self, level: int, h: Tensor, c: Tensor) -> None:
+        """Nothing of a level but its last block, (S, B, 1, H)."""
+        self.blocks[level], self.behind[level] = (h, c), self.layout.counts[level] - 1
 
     def pair(self, level: int) -> Pair:
         """h and c of the blocks of a level, or of all prefixes."""

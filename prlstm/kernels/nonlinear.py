@@ -49,16 +49,44 @@ def sigmoid(x, FAST: tl.constexpr):
 
 
 @triton.jit
-def sigmoid_and_slope(x):
+def _power(x, FAST: tl.constexpr):
+    """exp(x) for x <= 0, to the last bits or nearly so."""
+    if FAST:
+        return tl.inline_asm_elementwise(
+            "ex2.approx.ftz.f32 $0, $1;", "=f,f", [x * 1.4426950408889634],
+            dtype=tl.float32, is_pure=True, pack=1,
+        )  # fmt: skip
+    else:
+        return tl.exp(x)
+
+
+@triton.jit
+def _inverse(x, FAST: tl.constexpr):
+    """1 / x, to the last bit or nearly so."""
+    if FAST:
+        return tl.inline_asm_elementwise(
+            "rcp.approx.ftz.f32 $0, $1;", "=f,f", [x], dtype=tl.float32, is_pure=True, pack=1
+        )
+    else:
+        return 1.0 / x
+
+
+@triton.jit
+def sigmoid_and_slope(x, FAST: tl.constexpr):
     """Sigmoid and its slope, which is exact however far the gate is open or shut."""
-    e = tl.exp(-tl.abs(x))
-    r = 1.0 / (1.0 + e)
+    e = _power(-tl.abs(x), FAST)
+    r = _inverse(1.0 + e, FAST)
     return tl.where(x < 0, e * r, r), e * r * r
 
 
 @triton.jit
-def tanh_and_slope(x):
+def tanh_and_slope(x, FAST: tl.constexpr):
     """Tanh and its slope, likewise."""
-    e = tl.exp(-2.0 * tl.abs(x))
-    r = 1.0 / (1.0 + e)
-    return _tanh_exact(x), 4.0 * e * r * r
+    e = _power(-2.0 * tl.abs(x), FAST)
+    r = _inverse(1.0 + e, FAST)
+    if FAST:
+        # what cancels near zero is less than half precision shows
+        far = (1.0 - e) * r
+        return tl.where(x < 0, -far, far), 4.0 * e * r * r
+    else:
+        return _tanh_exact(x), 4.0 * e * r * r

@@ -8,13 +8,14 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch.nn import functional as F
 
 from prlstm.kernels import launch
 from prlstm.kernels.backward import sweep_backward as go_back
 from prlstm.kernels.layout import Layout, lay_out
 from prlstm.kernels.nodes import Nodes
 from prlstm.kernels.stages import Kept, Stages
-from prlstm.kernels.sweep import sweep_nodes
+from prlstm.kernels.sweep import sweep_codes, sweep_nodes
 
 # What a sweep leaves behind: prefixes and the blocks that wait; prefixes and all blocks; or these
 # and what the backward pass needs of the gates.
@@ -54,7 +55,7 @@ def sweep_forward(
 
 def _memory(x: Tensor, stages: Stages, layout: Layout, keep: str) -> list[Tensor]:
     """Prefixes; all blocks; the gates' sums of the leaves, and all of `Kept`."""
-    seeds, batch, length, _ = x.shape
+    seeds, batch, length = x.shape[:3]
 
     def pair(*shape: int) -> list[Tensor]:
         kinds = (stages.operand, torch.float32)
@@ -90,11 +91,52 @@ def _fake_forward(
     keep: str,
 ) -> list[Tensor]:
     layout, stages = lay_out(int(x.shape[2]), start, count), Stages(weights, biases, operand, precision)
-    memory = _memory(x, stages, layout, keep)
-    if keep == LAST:
-        shape = (*x.shape[:2], 1, stages.size)
-        memory += [t.new_empty(shape) for _ in layout.pending for t in memory[:2]]
-    return memory
+    return _fake_last(x, stages, layout) if keep == LAST else _memory(x, stages, layout, keep)
+
+
+def _fake_last(x: Tensor, stages: Stages, layout: Layout) -> list[Tensor]:
+    memory = _memory(x, stages, layout, LAST)
+    shape = (*x.shape[:2], 1, stages.size)
+    return memory + [t.new_empty(shape) for _ in layout.pending for t in memory[:2]]
+
+
+@torch.library.custom_op("prlstm::sweep_table", mutates_args=())
+def sweep_table(
+    codes: Tensor,
+    h: Tensor,
+    c: Tensor,
+    weights: list[Tensor],
+    biases: list[Tensor],
+    start: int,
+    operand: torch.dtype,
+    precision: str,
+) -> list[Tensor]:
+    """The same for leaves `codes` (S, B, T) of a table: h and c (S, V, H). Keeps what waits."""
+    layout, stages = lay_out(codes.shape[2], start), Stages(weights, biases, operand, precision)
+    with torch.cuda.device_of(codes):
+        memory = _memory(codes, stages, layout, LAST)
+        nodes = Nodes(layout, (memory[0], memory[1]), None)
+        padded = [
+            F.pad(t, (0, stages.size - t.shape[-1])).to(kind)
+            for t, kind in ((h, operand), (c, torch.float32))
+        ]
+        sweep_codes(stages, layout, codes.contiguous(), (padded[0], padded[1]), nodes)
+        return [*memory, *(t.clone() for k in layout.pending for t in nodes.last(k))]
+
+
+@sweep_table.register_fake
+def _fake_table(
+    codes: Tensor,
+    h: Tensor,
+    c: Tensor,
+    weights: list[Tensor],
+    biases: list[Tensor],
+    start: int,
+    operand: torch.dtype,
+    precision: str,
+) -> list[Tensor]:
+    stages = Stages(weights, biases, operand, precision)
+    return _fake_last(codes, stages, lay_out(int(codes.shape[2]), start))
 
 
 @torch.library.custom_op("prlstm::sweep_backward", mutates_args=())

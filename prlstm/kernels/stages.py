@@ -14,7 +14,7 @@ from torch import Tensor
 from prlstm.kernels import launch
 from prlstm.kernels.launch import Rows, Shape, States
 from prlstm.kernels.nodes import compact
-from prlstm.kernels.tiles import Tile, features_for, tile_for
+from prlstm.kernels.tiles import Tile, arithmetic, features_for, tile_for
 from prlstm.kernels.weights import ALIGNMENT, Block, Tiled, tile_weights, untile_bias, untile_weights
 
 
@@ -62,16 +62,9 @@ class Stages:
         """Features of a state in memory."""
         return -(-self.hidden_size // ALIGNMENT) * ALIGNMENT
 
-    @property
-    def arithmetic(self) -> str:
-        """How products are computed, by its name among the tiles."""
-        if self.operand == torch.float32:
-            return self.precision
-        return str(self.operand).removeprefix("torch.")
-
     def tile(self, kernel: str) -> Tile:
         """What one program of a kernel computes."""
-        return tile_for(kernel, self.arithmetic, self.hidden_size)
+        return tile_for(kernel, arithmetic(self.operand, self.precision), self.hidden_size)
 
     @cached_property
     def tiled(self) -> list[Tiled]:

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+import torch
 from torch import Tensor
 
 from prlstm.kernels.launch import Shape, States
@@ -29,8 +30,33 @@ def sweep_nodes(
     merge_nodes(stages, layout, nodes, kept)
 
 
-def merge_nodes(stages: Stages, layout: Layout, nodes: Nodes, kept: Kept | None = None) -> None:
-    """Merge, level by level, the leaves that are there."""
+def sweep_codes(
+    stages: Stages, layout: Layout, codes: Tensor, table: tuple[Tensor, Tensor], nodes: Nodes
+) -> None:
+    """Fill `nodes`, from leaves `codes` (S, B, T) of a table: h and c (S, V, H).
+
+    Where no prefix needs more leaves than the last, the first level looks them up itself.
+    """
+    seeds, _, length = codes.shape
+    rows = torch.arange(seeds, device=codes.device)[:, None, None]
+    if length > 1 and layout.needs_last_alone(0):
+        nodes.put_last(0, *(t[rows, codes[:, :, -1:]] for t in table))
+        merge_nodes(stages, layout, nodes, lookup=(codes, table))
+    else:
+        nodes.begin(0)
+        for level, entries in zip(nodes.pair(0), table, strict=True):
+            level[:, :, :length] = entries[rows, codes]
+        merge_nodes(stages, layout, nodes)
+
+
+def merge_nodes(
+    stages: Stages,
+    layout: Layout,
+    nodes: Nodes,
+    kept: Kept | None = None,
+    lookup: tuple[Tensor, tuple[Tensor, Tensor]] | None = None,
+) -> None:
+    """Merge, level by level, the leaves that are there, or that are looked up."""
     seeds, batch = nodes.prefixes[0].shape[:2]
     longest = max((step.length for step in layout.steps), default=0)
     like = nodes.prefixes[0]
@@ -40,8 +66,14 @@ def merge_nodes(stages: Stages, layout: Layout, nodes: Nodes, kept: Kept | None 
         if step.is_up:
             nodes.begin(step.out.level)
         row = 0 if kept is None else batch * step.row
-        shape = Shape(seeds, batch, step.length)
-        merge_step(stages, nodes, step, nodes.at(step.out), between, row, shape)
+        shape, out = Shape(seeds, batch, step.length), nodes.at(step.out)
+        if lookup is not None and step.left.level == 0 and step.is_up:
+            codes, table = lookup
+            entry = tuple(States(t, (t.stride(0), 0, t.stride(1), 0, 0)) for t in table)
+            index = States(codes, (codes.stride(0), codes.stride(1), 2, 0, 0))
+            stages.merge(entry, entry, out, between, shape, index=index)
+        else:
+            merge_step(stages, nodes, step, out, between, row, shape)
         if step.is_up:
             _first_prefixes(layout, nodes, step.out.level)
             nodes.end(step.left.level)

@@ -5,6 +5,8 @@ The number of rows has no say: a batch of a new length must not compile anything
 
 from dataclasses import dataclass, replace
 
+import torch
+
 # a matrix unit takes no fewer rows, columns or products than this
 SMALLEST_BLOCK = 16
 # features of a tile of the forward kernel, which the order of weights and gates follows
@@ -36,8 +38,8 @@ _HALF = {
     # two stages leave room for a third program beside two others
     "refine": Tile(128, FEATURES, 64, stages=2),
     "compose": Tile(128, FEATURES, 64),
-    "input": Tile(128, 128, 64, warps=8),
-    "weight": Tile(128, 128, 64),
+    "input": Tile(128, 128, 64),
+    "weight": Tile(256, 128, 64, warps=8),
 }
 _TF32 = {
     "leaf": Tile(128, FEATURES, 32),
@@ -71,7 +73,13 @@ TILES: dict[tuple[str, str], Tile] = {
     }.items()
     for kernel, tile in table.items()
 }
+# the forward kernel, by the number of incoming states
 BLOCKS = ("leaf", "refine", "compose")
+
+
+def arithmetic(operand: torch.dtype, precision: str) -> str:
+    """How products are computed, by its name in the table."""
+    return precision if operand == torch.float32 else str(operand).removeprefix("torch.")
 
 
 def features_for(hidden_size: int) -> int:

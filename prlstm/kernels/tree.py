@@ -1,73 +1,87 @@
 """The tree of an LSTM cell on a GPU: what `prlstm.tree.sweep` computes, by kernels."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import overload
 
 import torch
 from torch import Tensor
 
-from prlstm.kernels.layout import PREFIXES, Layout, lay_out
-from prlstm.kernels.nodes import Nodes
-from prlstm.kernels.operator import LAST, sweep_forward
+from prlstm.kernels.choose import Products
+from prlstm.kernels.layout import Layout, lay_out
+from prlstm.kernels.operator import GATES, LAST, NODES, sweep_forward, sweep_table
 from prlstm.tree import Carry, Node, Plan, Sweep
 
 
 @dataclass(frozen=True)
-class _Levels(Sequence[Node]):
-    """The nodes of each level, made when they are asked for."""
+class CellWeights:
+    """Weights and biases of the leaf, the composition and each refinement; no biases, or all."""
 
-    depth: int
-    make: Callable[[int], Node]
+    weights: list[Tensor]
+    biases: list[Tensor]
 
-    @overload
-    def __getitem__(self, level: int) -> Node: ...
-    @overload
-    def __getitem__(self, level: slice) -> tuple[Node, ...]: ...
-    def __getitem__(self, level: int | slice) -> Node | tuple[Node, ...]:
-        if isinstance(level, slice):
-            return tuple(self.make(k) for k in range(self.depth)[level])
-        return self.make(range(self.depth)[level])
+    @property
+    def hidden_size(self) -> int:
+        """Features of a state."""
+        return self.weights[0].shape[0] // 3
 
-    def __len__(self) -> int:
-        return self.depth
+    @property
+    def dtype(self) -> torch.dtype:
+        """The type of the weights, and so of h."""
+        return self.weights[0].dtype
 
-    def __iter__(self) -> Iterator[Node]:
-        return map(self.make, range(self.depth))
+    def stacked(self) -> tuple[list[Tensor], list[Tensor]]:
+        """As those of one seed."""
+        return [t[None] for t in self.weights], [t[None] for t in self.biases]
 
 
 def sweep_lstm(
     x: Tensor,
-    weights: list[Tensor],
-    biases: list[Tensor],
+    cell: CellWeights,
     earlier: Carry,
     start: int,
+    products: Products,
     *,
-    operand: torch.dtype,
-    precision: str,
-    keep: str,
+    every: bool = False,
+    checkpoint: bool = False,
 ) -> Sweep:
-    """All of the tree over tokens `x` (B, T, D): leaf, composition and refinements.
+    """All of the tree over tokens `x` (B, T, D).
 
-    `weights` and `biases` are those of the leaf, the composition and each refinement; h comes out
-    in their type. `operand` is the type of products, `precision` that of float32 ones.
+    Unless `every` node is asked for or a gradient is wanted, the sweep knows the prefixes that
+    are read, and what the stream keeps. With `checkpoint` the backward pass computes each level's
+    gates once more, instead of keeping those of all levels.
     """
+    keep = NODES if every else LAST
+    if torch.is_grad_enabled():
+        keep = NODES if checkpoint else GATES
     plan = Plan(x.shape[1], start, earlier.count)
     layout = lay_out(plan.length, plan.start, plan.count)
     memory = sweep_forward(
         x[None],
-        [weight[None] for weight in weights],
-        [bias[None] for bias in biases],
+        *cell.stacked(),
         _carried(layout, earlier),
         plan.start,
         plan.count,
-        operand,
-        precision,
+        *products,
         keep,
     )
-    made = _Made(plan, layout, [t[0] for t in memory], weights[0], is_last=keep == LAST)
-    levels = len(layout.sizes)
-    return Sweep(plan, 1, _Levels(levels, made.blocks), _Levels(levels, made.prefixes), earlier)
+    return _made(plan, layout, memory, cell, earlier, is_last=keep == LAST)
+
+
+def sweep_codes(
+    codes: Tensor,
+    table: Node,
+    cell: CellWeights,
+    start: int,
+    products: Products,
+) -> Sweep:
+    """The tree over leaves that are looked up: `codes` (B, T) in `table` (V, H). No gradients."""
+    plan = Plan(codes.shape[1], start)
+    layout = lay_out(plan.length, plan.start)
+    memory = sweep_table(
+        codes[None], *(t[None] for t in table), *cell.stacked(), plan.start, *products
+    )
+    return _made(plan, layout, memory, cell, Carry(), is_last=True)
 
 
 def _carried(layout: Layout, earlier: Carry) -> list[Tensor]:
@@ -77,6 +91,20 @@ def _carried(layout: Layout, earlier: Carry) -> list[Tensor]:
     return [t[None] for node in nodes for t in node]
 
 
+def _made(
+    plan: Plan,
+    layout: Layout,
+    memory: list[Tensor],
+    cell: CellWeights,
+    earlier: Carry,
+    *,
+    is_last: bool,
+) -> Sweep:
+    made = _Made(plan, layout, [t[0] for t in memory], cell.hidden_size, cell.dtype, is_last)
+    levels = len(layout.sizes)
+    return Sweep(plan, 1, _Levels(levels, made.blocks), _Levels(levels, made.prefixes), earlier)
+
+
 @dataclass(frozen=True)
 class _Made:
     """The nodes that a sweep left in its memory, as the tree names them."""
@@ -84,12 +112,15 @@ class _Made:
     plan: Plan
     layout: Layout
     memory: list[Tensor]
-    weight: Tensor
+    hidden_size: int
+    dtype: torch.dtype
     is_last: bool
 
     def blocks(self, level: int) -> Node:
-        """Those of a level; where only the one that waits was kept, that one."""
+        """Those of a level; where only the ones that wait were kept, that one or none."""
         if self.is_last:
+            if level not in self.layout.pending:
+                return self._node(*(t[:, :0] for t in self.memory[:2]))
             place = 2 + 2 * self.layout.pending.index(level)
             return self._node(*self.memory[place : place + 2])
         batch = self.memory[0].shape[0]
@@ -101,18 +132,41 @@ class _Made:
     def prefixes(self, level: int) -> Node:
         """Those that end where a block of a level ends."""
         wanted = self.plan.levels[level].prefixes
-        slots = [self.layout.slot(j << level) for j in (wanted[0], *wanted[1:2])] if wanted else []
         h, c = self.memory[:2]
-        if not slots:
+        if not wanted:
             return self._node(h[:, :0], c[:, :0])
+        first = self.layout.slot(wanted[0] << level)
         step = 1 << level
-        if len(slots) == 1 or slots[1] - slots[0] == step:
-            return self._node(*(t[:, slots[0] :: step] for t in (h, c)))
-        return self._node(
-            *(torch.cat((t[:, slots[0], None], t[:, slots[1] :: step]), 1) for t in (h, c))
-        )
+        if len(wanted) == 1:
+            return self._node(*(t[:, first, None] for t in (h, c)))
+        second = self.layout.slot(wanted[1] << level)
+        if second - first == step:
+            return self._node(*(t[:, first::step] for t in (h, c)))
+        return self._node(*(torch.cat((t[:, first, None], t[:, second::step]), 1) for t in (h, c)))
 
     def _node(self, h: Tensor, c: Tensor) -> Node:
         """Without the features that are padding, h in the type of the weights."""
-        size = self.weight.shape[0] // 3
-        return h[..., :size].to(self.weight.dtype), c[..., :size]
+        return h[..., : self.hidden_size].to(self.dtype), c[..., : self.hidden_size]
+
+
+class _Levels(Sequence[Node]):
+    """The nodes of each level, made when they are asked for: it may cost a copy."""
+
+    def __init__(self, depth: int, make: Callable[[int], Node]) -> None:
+        self.depth, self.make = depth, make
+        self.made: dict[int, Node] = {}
+
+    @overload
+    def __getitem__(self, level: int) -> Node: ...
+    @overload
+    def __getitem__(self, level: slice) -> tuple[Node, ...]: ...
+    def __getitem__(self, level: int | slice) -> Node | tuple[Node, ...]:
+        if isinstance(level, slice):
+            return tuple(self[k] for k in range(self.depth)[level])
+        level = range(self.depth)[level]
+        if level not in self.made:
+            self.made[level] = self.make(level)
+        return self.made[level]
+
+    def __len__(self) -> int:
+        return self.depth

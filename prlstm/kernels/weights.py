@@ -1,7 +1,7 @@
 """Weights as the kernels read them: in tiles, padded with zeros, in the type of the products.
 
 For every tile of BLOCK features stand the rows of all G gates one after the other: (S, tiles, G,
-BLOCK, columns), where the columns of each incoming state may be padded too. Features that are
+BLOCK, columns), where the columns of each incoming state are padded too. Features that are
 padding keep c = 0 and h = 0 whatever is merged, so nobody needs to look after them.
 """
 
@@ -38,13 +38,17 @@ class Block(NamedTuple):
 
 
 class Tiled(NamedTuple):
-    """The weights of a block: `weight` (S * C, columns), `bias` (S, C); C is tiles * G * BLOCK."""
+    """The weights of a block: `weight` (S * C, n * spacing), `bias` (S, C); C is tiles * G * BLOCK.
+
+    `spacing` is the number of columns for each incoming state.
+    """
 
     block: Block
     weight: Tensor
     bias: Tensor | None
     # features of a tile
     features: int
+    spacing: int
 
     @property
     def columns(self) -> int:
@@ -63,21 +67,17 @@ def tile_weights(
     """`weight` (S, G H, n K) and `bias` (S, G H), as a block of the padded sizes reads them."""
     seeds, gates = weight.shape[0], block.gates
     tiles = -(-padded.hidden_size // features)
-    used = block.inputs * padded.input_size
-    shape = (seeds, tiles, gates, features, -(-used // ALIGNMENT) * ALIGNMENT)
-    grown = (0, padded.input_size - block.input_size, 0, 0, 0, tiles * features - block.hidden_size)
-    parts = weight.detach().view(
-        seeds, gates, block.hidden_size, block.inputs, block.input_size
-    )
-    parts = _padded(parts, grown).reshape(seeds, gates, tiles, features, used).transpose(1, 2)
-    make = weight.new_empty if used == shape[-1] else weight.new_zeros
-    rows = make(shape, dtype=operand)
-    rows[..., :used].copy_(parts)
+    spacing = -(-padded.input_size // ALIGNMENT) * ALIGNMENT
+    grown = (0, spacing - block.input_size, 0, 0, 0, tiles * features - block.hidden_size)
+    parts = weight.detach().view(seeds, gates, block.hidden_size, block.inputs, block.input_size)
+    columns = block.inputs * spacing
+    parts = _padded(parts, grown).reshape(seeds, gates, tiles, features, columns).transpose(1, 2)
+    rows = parts.to(operand, memory_format=torch.contiguous_format).reshape(-1, columns)
     if bias is not None:
         parts = bias.detach().view(seeds, gates, block.hidden_size)
         parts = _padded(parts, grown[4:]).reshape(seeds, gates, tiles, features)
         bias = parts.transpose(1, 2).reshape(seeds, -1).contiguous()
-    return Tiled(padded, rows.view(-1, shape[-1]), bias, features)
+    return Tiled(padded, rows, bias, features, spacing)
 
 
 def _padded(t: Tensor, grown: tuple[int, ...]) -> Tensor:

@@ -1,5 +1,6 @@
 """The tree, level by level: every level is one call of the merge on all its nodes at once."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -75,8 +76,8 @@ class Sweep:
 
     plan: Plan
     dim: int
-    blocks: tuple[Node, ...]
-    prefixes: tuple[Node, ...]
+    blocks: Sequence[Node]
+    prefixes: Sequence[Node]
     earlier: Carry
 
     def __repr__(self) -> str:

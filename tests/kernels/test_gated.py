@@ -124,9 +124,9 @@ def kept(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
     calls: list[bool] = []
     plain: Callable[..., None] = launch.forward
 
-    def forward(*arguments: Tensor | None) -> None:
-        calls.append(arguments[6] is not None)
-        plain(*arguments)  # type: ignore[arg-type]
+    def forward(*arguments: object, **named: object) -> None:
+        calls.append(arguments[5] is not None)
+        plain(*arguments, **named)
 
     monkeypatch.setattr(launch, "forward", forward)
     return calls
@@ -147,7 +147,7 @@ def test_a_gradient_needs_what_was_not_kept() -> None:
     x, weight = torch.randn(1, 1, 3, 5, device=DEVICE), torch.randn(1, 15, 5, device=DEVICE)
     weight.requires_grad_()
     h, _, _ = gated_forward([x], [], weight, None, torch.float32, "ieee", False)
-    with pytest.raises(RuntimeError, match=r"gates of shape \(1, 0, 15\): expected 3 rows"):
+    with pytest.raises(RuntimeError, match=r"gates of shape \(1, 0, 48\): expected 3 rows"):
         h.sum().backward()
 
 

@@ -1,0 +1,57 @@
+"""Whether kernels are used, and in which arithmetic: the one place that decides."""
+
+from importlib.util import find_spec
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from prlstm.kernels.check import OPERANDS
+
+BACKENDS = ("eager", "triton")
+
+
+class Products(NamedTuple):
+    """The type of the operands of products, and how those of float32 are computed."""
+
+    operand: torch.dtype
+    precision: str
+
+
+def choose(backend: str | None, weight: Tensor) -> Products | None:
+    """The arithmetic of the kernels for a layer with this weight; None: they are not used.
+
+    Without a backend they are used on CUDA devices, but for exact products of float32, where
+    cuBLAS is several times faster than what Triton makes of them.
+    """
+    if backend == "eager":
+        return None
+    kind = weight.device.type
+    # the compiler of older PyTorch cannot ask whether there is autocast for a device
+    is_autocast = kind in ("cpu", "cuda") and torch.is_autocast_enabled(kind)
+    operand = weight.dtype
+    if is_autocast and operand in OPERANDS:
+        operand = torch.get_autocast_dtype(kind)
+    tf32 = kind == "cuda" and torch.backends.cuda.matmul.fp32_precision == "tf32"
+    products = Products(operand, "tf32" if tf32 else "ieee")
+    if backend == "triton":
+        if operand not in OPERANDS:
+            names = ", ".join(map(str, OPERANDS))
+            raise TypeError(f"backend='triton': weights are {operand}, expected one of {names}")
+        return products
+    exact = operand == torch.float32 and not tf32
+    usable = kind == "cuda" and operand in OPERANDS and not exact and _has_triton()
+    return products if usable else None
+
+
+def _has_triton() -> bool:
+    return find_spec("triton") is not None
+
+
+def check_backend(backend: str | None) -> None:
+    """Raise unless this is None or the name of a backend that is there."""
+    if backend is not None and backend not in BACKENDS:
+        names = " or ".join(map(repr, BACKENDS))
+        raise ValueError(f"backend={backend!r}: expected {names}, or None to have it chosen")
+    if backend == "triton" and not _has_triton():
+        raise ValueError("backend='triton': expected the package triton, which is not installed")
