@@ -55,9 +55,8 @@ class _Sums:
         """More rows of one block."""
         stages = self.stages
         found = weight_gradient(
-            dgates, z, prefixes, chunks, stages.tiled[block],
-            tile=stages.tile("weight"), precision=stages.precision,
-        )  # fmt: skip
+            dgates, z, prefixes, chunks, stages.tiled[block], precision=stages.precision
+        )
         before = self.weights.get(block)
         self.weights[block] = found if before is None else before.add_(found)
 
@@ -204,9 +203,8 @@ def _leaf_backward(
         return None
     dx = launch.empty(like, (seeds, shape.rows, size))
     launch.input_gradient(
-        Rows(dgates, 0), tiled, [compact(dx, 0, length)], shape,
-        tile=stages.tile("input"), precision=stages.precision,
-    )  # fmt: skip
+        Rows(dgates, 0), tiled, [compact(dx, 0, length)], shape, precision=stages.precision
+    )
     return dx.view(x.shape).to(x.dtype)
 
 

@@ -75,6 +75,40 @@ def _gate_sum(
     return b_sum
 
 
+@triton.jit
+def _incoming(
+    d_c,
+    p_c,
+    c,
+    p_index,
+    index,
+    i_seed,
+    i_m,
+    i_h,
+    o_row,
+    length,
+    o_h,
+    m,
+    STATE: tl.constexpr,
+    H: tl.constexpr,
+    BLOCK_M: tl.constexpr,
+    BLOCK_H: tl.constexpr,
+    LINEAR: tl.constexpr,
+    ALIGNED: tl.constexpr,
+):
+    """A tile of one incoming c."""
+    if d_c is not None:
+        return d_c.load([i_m * BLOCK_M, STATE * H + i_h * BLOCK_H])
+    else:
+        if p_index is not None:
+            o_index = place(i_seed, o_row, length, index, LINEAR, False) + STATE
+            o_in = tl.load(p_index + o_index).to(tl.int64) * c[2] + i_seed.to(tl.int64) * c[0]
+            o_in = tl.multiple_of(o_in, 16) if ALIGNED else o_in
+        else:
+            o_in = place(i_seed, o_row, length, c, LINEAR, ALIGNED)
+        return tl.load(p_c + o_in[:, None] + o_h[None, :], m, 0.0)
+
+
 @triton.jit(
     do_not_specialize=[
         "z_rows", "h_left", "h_right", "c_left", "c_right", "index", "h_out", "c_out",
@@ -123,14 +157,15 @@ def gated_forward(
     FAST: tl.constexpr,
     LINEAR: tl.constexpr,
     ALIGNED: tl.constexpr,
+    AHEAD: tl.constexpr,
 ):
     """One tile of h and c. Grid: (tiles of rows times tiles of features, S).
 
     What there is none of comes as None: the bias, `gates` where no gradient is wanted, the right
     state for n < 2, c for n = 0. With `d_z` the incoming h of a row stand side by side, `z_rows`
     rows for each seed; else they are read through a pointer for each. With `d_c` the incoming c
-    stand so too. With `p_index` the incoming states are looked up: the states of a row are those
-    of two neighbours there. With `d_h_out` and `d_c_out` the results are one row after the other.
+    stand so too. With `p_index` they are looked up: those of a row are of two neighbours there. With
+    AHEAD they are read before the products, not after them. With `d_h_out` and `d_c_out` the results are one row after the other.
 
     Of every `pairs` rows only the first `length` are states, the others are not written. Products
     are computed in the type of the weight, in `PRECISION` where that is float32; it has SPACING
@@ -150,16 +185,28 @@ def gated_forward(
         m_row = m_row & (o_row % pairs < length)
     # what is behind the end reads the last row, and is not written
     o_row = tl.minimum(o_row, rows - 1)
-    if p_index is not None:
-        p_pair = p_index + place(i_seed, o_row, pairs, index, LINEAR, False)
-        o_left = i_seed.to(tl.int64) * h_left[0] + tl.load(p_pair).to(tl.int64) * h_left[2]
-        o_right = i_seed.to(tl.int64) * h_right[0] + tl.load(p_pair + 1).to(tl.int64) * h_right[2]
-        if ALIGNED:
-            o_left, o_right = tl.multiple_of(o_left, 16), tl.multiple_of(o_right, 16)
-    elif d_z is None:
+    if d_z is None:
         o_left = place(i_seed, o_row, pairs, h_left, LINEAR, ALIGNED)
         if N == 2:
             o_right = place(i_seed, o_row, pairs, h_right, LINEAR, ALIGNED)
+    o_tile = tl.arange(0, BLOCK_H)
+    o_h = i_h * BLOCK_H + o_tile
+    # features behind the end have gates too: those of zero weights
+    m_gates = m_row[:, None]
+    m = m_gates
+    if H % BLOCK_H != 0:
+        m = m & (o_h < H)[None, :]
+    if AHEAD:
+        if N > 0:
+            b_c1 = _incoming(
+                d_c, p_c_left, c_left, p_index, index, i_seed, i_m, i_h, o_row, pairs, o_h, m,
+                0, H, BLOCK_M, BLOCK_H, LINEAR, ALIGNED,
+            )  # fmt: skip
+        if N > 1:
+            b_c2 = _incoming(
+                d_c, p_c_right, c_right, p_index, index, i_seed, i_m, i_h, o_row, pairs, o_h, m,
+                1, H, BLOCK_M, BLOCK_H, LINEAR, ALIGNED,
+            )  # fmt: skip
 
     o_k = tl.arange(0, BLOCK_K)
     w_row = (i_seed * H_TILES + i_h) * (G * BLOCK_H)
@@ -205,13 +252,6 @@ def gated_forward(
     if N == 2:
         b_f1, b_f2, b_i, b_o = _four_parts(b_four, BLOCK_M, BLOCK_H)
 
-    o_tile = tl.arange(0, BLOCK_H)
-    o_h = i_h * BLOCK_H + o_tile
-    # features behind the end have gates too: those of zero weights
-    m_gates = m_row[:, None]
-    m = m_gates
-    if H % BLOCK_H != 0:
-        m = m & (o_h < H)[None, :]
     if p_bias is not None:
         p_bias += (i_seed * H_TILES + i_h) * (G * BLOCK_H)
     o_gates = None
@@ -226,22 +266,20 @@ def gated_forward(
     b_c = sigmoid(b_i, FAST) * tanh(b_u, FAST)
     if N > 0:
         b_f1 = _gate_sum(b_f1, p_bias, o_tile, d_gates, i_m * BLOCK_M, i_h * (G * BLOCK_H), p_gates, o_gates, m_gates, 0, BLOCK_H)
-        if d_c is not None:
-            b_in = d_c.load([i_m * BLOCK_M, i_h * BLOCK_H])
-        else:
-            if p_index is None:
-                o_left = place(i_seed, o_row, pairs, c_left, LINEAR, ALIGNED)
-            b_in = tl.load(p_c_left + o_left[:, None] + o_h[None, :], m, 0.0)
-        b_c += sigmoid(b_f1, FAST) * b_in
+        if not AHEAD:
+            b_c1 = _incoming(
+                d_c, p_c_left, c_left, p_index, index, i_seed, i_m, i_h, o_row, pairs, o_h, m,
+                0, H, BLOCK_M, BLOCK_H, LINEAR, ALIGNED,
+            )  # fmt: skip
+        b_c += sigmoid(b_f1, FAST) * b_c1
     if N > 1:
         b_f2 = _gate_sum(b_f2, p_bias, o_tile, d_gates, i_m * BLOCK_M, i_h * (G * BLOCK_H), p_gates, o_gates, m_gates, 1, BLOCK_H)
-        if d_c is not None:
-            b_in = d_c.load([i_m * BLOCK_M, H + i_h * BLOCK_H])
-        else:
-            if p_index is None:
-                o_right = place(i_seed, o_row, pairs, c_right, LINEAR, ALIGNED)
-            b_in = tl.load(p_c_right + o_right[:, None] + o_h[None, :], m, 0.0)
-        b_c += sigmoid(b_f2, FAST) * b_in
+        if not AHEAD:
+            b_c2 = _incoming(
+                d_c, p_c_right, c_right, p_index, index, i_seed, i_m, i_h, o_row, pairs, o_h, m,
+                1, H, BLOCK_M, BLOCK_H, LINEAR, ALIGNED,
+            )  # fmt: skip
+        b_c += sigmoid(b_f2, FAST) * b_c2
     b_o = _gate_sum(b_o, p_bias, o_tile, d_gates, i_m * BLOCK_M, i_h * (G * BLOCK_H), p_gates, o_gates, m_gates, N + 1, BLOCK_H)
     b_h = sigmoid(b_o, FAST) * tanh(b_c, FAST)
     if d_c_out is not None:

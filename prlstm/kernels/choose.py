@@ -9,6 +9,7 @@ from torch import Tensor
 from prlstm.kernels.check import OPERANDS
 
 BACKENDS = ("eager", "triton")
+HAS_TRITON = find_spec("triton") is not None
 
 
 class Products(NamedTuple):
@@ -32,7 +33,7 @@ def choose(backend: str | None, weight: Tensor) -> Products | None:
     operand = weight.dtype
     if is_autocast and operand in OPERANDS:
         operand = torch.get_autocast_dtype(kind)
-    tf32 = kind == "cuda" and torch.backends.cuda.matmul.fp32_precision == "tf32"
+    tf32 = kind == "cuda" and _is_tf32()
     products = Products(operand, "tf32" if tf32 else "ieee")
     if backend == "triton":
         if operand not in OPERANDS:
@@ -40,12 +41,14 @@ def choose(backend: str | None, weight: Tensor) -> Products | None:
             raise TypeError(f"backend='triton': weights are {operand}, expected one of {names}")
         return products
     exact = operand == torch.float32 and not tf32
-    usable = kind == "cuda" and operand in OPERANDS and not exact and _has_triton()
+    usable = kind == "cuda" and operand in OPERANDS and not exact and HAS_TRITON
     return products if usable else None
 
 
-def _has_triton() -> bool:
-    return find_spec("triton") is not None
+# the compiler cannot look into this, and need not: it is a setting
+@torch.compiler.assume_constant_result  # type: ignore[untyped-decorator]
+def _is_tf32() -> bool:
+    return bool(torch.backends.cuda.matmul.fp32_precision == "tf32")
 
 
 def check_backend(backend: str | None) -> None:
@@ -53,5 +56,5 @@ def check_backend(backend: str | None) -> None:
     if backend is not None and backend not in BACKENDS:
         names = " or ".join(map(repr, BACKENDS))
         raise ValueError(f"backend={backend!r}: expected {names}, or None to have it chosen")
-    if backend == "triton" and not _has_triton():
+    if backend == "triton" and not HAS_TRITON:
         raise ValueError("backend='triton': expected the package triton, which is not installed")

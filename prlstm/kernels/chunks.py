@@ -14,8 +14,8 @@ from torch import Tensor
 
 from prlstm.kernels import launch
 from prlstm.kernels.layout import PREFIXES, Array, Layout
-from prlstm.kernels.tiles import Tile, block_for
-from prlstm.kernels.weights import Tiled
+from prlstm.kernels.tiles import arithmetic, block_for, tile_for
+from prlstm.kernels.weights import Tiled, descriptor
 
 # splits of a product over many rows, and the fewest rows that are worth one
 SPLITS, LEAST_ROWS = 32, 256
@@ -118,7 +118,6 @@ def weight_gradient(
     chunks: Chunks,
     weights: Tiled,
     *,
-    tile: Tile,
     precision: str,
 ) -> Tensor:
     """`dgates.T @ z` (S, C, n K), over rows (S, R, C).
@@ -126,12 +125,13 @@ def weight_gradient(
     The incoming h are in `blocks` or `prefixes` (S, ..., K), where the chunks say.
     """
     sizes, (seeds, rows, columns) = weights.block, dgates.shape
+    tile = tile_for("weight", arithmetic(dgates.dtype, precision))
     width, splits = min(tile.features, block_for(sizes.input_size)), chunks.splits
     shape = (seeds, splits, columns, sizes.inputs * sizes.input_size)
     dweight = launch.empty(dgates, shape, torch.float32)
     tiles = -(-columns // tile.rows) * sizes.inputs * -(-sizes.input_size // width)
     launch.products(dgates).weight_gradient[tiles, splits, seeds](
-        launch.descriptor(dgates.view(-1, columns), (tile.products, tile.rows)),
+        descriptor(dgates.view(-1, columns), (tile.products, tile.rows)),
         rows,
         blocks,
         blocks[0].numel() // sizes.input_size,

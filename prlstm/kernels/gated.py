@@ -12,7 +12,7 @@ from torch import Tensor
 from prlstm.kernels import launch
 from prlstm.kernels.check import check_arguments
 from prlstm.kernels.launch import Rows, Shape, States
-from prlstm.kernels.tiles import BLOCKS, arithmetic, features_for, tile_for
+from prlstm.kernels.tiles import features_for
 from prlstm.kernels.weights import Block, Tiled, tile_weights, untile_bias, untile_weights
 
 
@@ -91,7 +91,6 @@ def gated_forward(
             States.of(new_c),
             Rows(gates, 0) if keep else None,
             Shape(*h[0].shape[:3]),
-            tile=tile_for(BLOCKS[len(c)], arithmetic(weight.dtype, precision), new_c.shape[-1]),
             precision=precision,
         )
     return new_h, new_c, gates

@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from prlstm.kernels.tiles import Tile, block_for
-from prlstm.kernels.weights import Tiled
+from prlstm.kernels.tiles import arithmetic, block_for, block_tile, tile_for
+from prlstm.kernels.weights import Tiled, descriptor
 
 # tiles of the kernel that computes no products, and how many of them one program takes
 BACKWARD_ROWS, ROUNDS, BACKWARD_WARPS = 16, 4, 4
@@ -67,40 +67,41 @@ def forward(
     gates: Rows | None,
     shape: Shape,
     *,
-    tile: Tile,
     precision: str,
     index: States | None = None,
 ) -> None:
     """Compute `new_h`, `new_c` and, where they are wanted, the gates' sums.
 
-    With `index` the incoming states are looked up, two neighbours there for each new one.
+    With `index` the incoming c are looked up, two neighbours there for each new state.
     """
     sizes = weights.block
     if shape.seeds * shape.rows * sizes.hidden_size == 0:
         return
     block = kernels(weights.weight)
+    how = arithmetic(weights.weight.dtype, precision)
+    tile = block_tile(sizes.states, how, sizes.hidden_size, shape.seeds * shape.rows)
     products = min(tile.products, block_for(sizes.input_size))
-    pairs = None
-    if index is None and sizes.input_size == weights.spacing:
-        pairs = _pairs(h, sizes.input_size, shape)
-    z_rows, d_z, d_c, d_h_out, d_c_out, d_gates = 0, None, None, None, None, None
-    if pairs is not None:
-        z_rows = h[0].where[0] // h[0].where[2] if shape.seeds > 1 else 0
-        d_z = _joined(h, sizes.input_size, z_rows, pairs, shape, (tile.rows, products))
-    pairs = shape.length if pairs is None else pairs
-    arrays = (*h, *c) if index is None else (index,)
-    is_linear = pairs == shape.length and _is_linear((*arrays, new_h, new_c), shape)
+    # the incoming h as one row, if they stand so
+    joined = None
+    if sizes.input_size == weights.spacing:
+        joined = _joined(h, sizes.input_size, shape, (tile.rows, products))
+    d_z, z_rows, pairs = joined or (None, 0, shape.length)
+    c_in = c if index is None else [index]
+    is_linear = pairs == shape.length and _is_linear((*h, *c_in, new_h, new_c), shape)
+    d_c, d_h_out, d_c_out, d_gates = None, None, None, None
     # a descriptor for one seed ends where its rows do
-    if is_linear and d_z is not None and shape.seeds == 1:
+    if is_linear and d_z is not None and shape.seeds == 1 and not tile.ahead:
         box = (tile.rows, tile.features)
-        if c and _pairs(c, sizes.hidden_size, shape) == pairs:
-            d_c = _joined(c, sizes.hidden_size, 0, pairs, shape, box)
-        if all(_is_aligned(one) for one in (new_h, new_c)):
-            d_h_out, d_c_out = (
-                _joined([one], sizes.hidden_size, 0, pairs, shape, box) for one in (new_h, new_c)
-            )
+        if index is None:
+            d_c = _described(c, sizes.hidden_size, shape, box)
+        d_h_out = _described([new_h], sizes.hidden_size, shape, box)
+        d_c_out = _described([new_c], sizes.hidden_size, shape, box)
+        if d_h_out is None or d_c_out is None:
+            d_h_out, d_c_out = None, None
         if gates is not None:
-            d_gates = _joined([States(gates.tensor, (0, 0, weights.columns, gates.first * weights.columns, 0))], weights.columns, 0, pairs, shape, box)
+            place = gates.first * weights.columns
+            where = (0, 0, weights.columns, place, place)
+            d_gates = _described([States(gates.tensor, where)], weights.columns, shape, box)
     rows = shape.batch * pairs
     tiles = -(-rows // tile.rows) * -(-sizes.hidden_size // tile.features)
     block.gated_forward[tiles, shape.seeds](
@@ -110,8 +111,8 @@ def forward(
         d_c,
         *_operands([] if d_c is not None else c, 2),
         *_operands([] if index is None else [index], 1),
-        descriptor(weights.weight, (4 * tile.features, products)),
-        descriptor(weights.weight, (tile.features, products)),
+        weights.descriptor((4 * tile.features, products)),
+        weights.descriptor((tile.features, products)),
         weights.bias,
         d_h_out,
         *([None, None] if d_h_out is not None else new_h),
@@ -135,6 +136,7 @@ def forward(
         FAST=weights.weight.dtype != torch.float32 and not block.INTERPRETED,
         LINEAR=is_linear,
         ALIGNED=_are_multiples((*h, *c, new_h, new_c)),
+        AHEAD=tile.ahead,
         num_warps=tile.warps,
         num_stages=tile.stages,
     )
@@ -201,7 +203,6 @@ def input_gradient(
     dh: Sequence[States],
     shape: Shape,
     *,
-    tile: Tile,
     precision: str,
     add: tuple[bool, bool] = (False, False),
 ) -> None:
@@ -209,6 +210,7 @@ def input_gradient(
     sizes = weights.block
     if shape.seeds * shape.rows == 0:
         return
+    tile = tile_for("input", arithmetic(weights.weight.dtype, precision))
     wide = sizes.inputs * sizes.input_size
     width = min(tile.features, block_for(wide))
     tiles = -(-shape.rows // tile.rows) * -(-wide // width)
@@ -217,7 +219,7 @@ def input_gradient(
         descriptor(matrix, (tile.rows, tile.products)),
         dgates.first,
         dgates.tensor.shape[1],
-        descriptor(weights.weight, (tile.products, width)),
+        weights.descriptor((tile.products, width)),
         *_operands(dh, 2),
         shape.rows,
         shape.length,
@@ -273,59 +275,50 @@ def _are_multiples(arrays: Sequence[States]) -> bool:
     return not any(number % 16 for _, where in arrays for number in where)
 
 
-def _is_aligned(one: States) -> bool:
-    """Whether a descriptor can find these states."""
-    size = one.tensor.element_size()
-    _, _, step, start, _ = one.where
-    return not (
-        step * size % DESCRIPTOR_BYTES
-        or (one.tensor.data_ptr() + start * size) % DESCRIPTOR_BYTES
-    )
+class _Joined(NamedTuple):
+    """A descriptor of rows; how many there are for each seed, and for each row of the batch."""
 
-
-def _pairs(states: Sequence[States], size: int, shape: Shape) -> int | None:
-    """If the states of each merge stand side by side, the rows for one row of the batch.
-
-    There may be more of them than merges: at the end of a level a state may have no partner.
-    """
-    first, *others = states
-    seed, batch, step, start, begin = first.where
-    for j, (tensor, where) in enumerate(others, 1):
-        at = start + j * size
-        if tensor is not first.tensor or where != (seed, batch, step, at, at):
-            return None
-    if begin != start or step < len(states) * size or not _is_aligned(first):
-        return None
-    if shape.seeds > 1 and seed % step:
-        return None
-    if shape.batch == 1:
-        return shape.length
-    pairs = batch // step
-    return pairs if batch % step == 0 and shape.length <= pairs <= shape.length + 1 else None
+    descriptor: Any
+    each: int
+    pairs: int
 
 
 def _joined(
-    states: Sequence[States],
-    size: int,
-    z_rows: int,
-    pairs: int,
-    shape: Shape,
-    box: tuple[int, int],
-) -> Any:
-    """A descriptor of states side by side, one row for each merge."""
+    states: Sequence[States], size: int, shape: Shape, box: tuple[int, int]
+) -> _Joined | None:
+    """One row for each merge, if its states stand side by side.
+
+    There may be more rows than merges: at the end of a level a state may have no partner.
+    """
     from triton.tools.tensor_descriptor import TensorDescriptor
 
-    tensor, (_, _, step, start, _) = states[0]
-    width = len(states) * size
+    tensor, (seed, batch, step, start, begin) = states[0]
+    for j, (other, where) in enumerate(states[1:], 1):
+        at = start + j * size
+        if other is not tensor or where != (seed, batch, step, at, at):
+            return None
+    bytes_each, width = tensor.element_size(), len(states) * size
+    is_aligned = not (
+        step * bytes_each % DESCRIPTOR_BYTES
+        or (tensor.data_ptr() + start * bytes_each) % DESCRIPTOR_BYTES
+    )
+    if begin != start or step < width or not is_aligned or (shape.seeds > 1 and seed % step):
+        return None
+    pairs, rest = (shape.length, 0) if shape.batch == 1 else divmod(batch, step)
+    if rest or not shape.length <= pairs <= shape.length + 1:
+        return None
+    each = seed // step if shape.seeds > 1 else 0
+    # the last row may have no partner in memory either
     origin = tensor.storage_offset() + start
-    there = tensor.untyped_storage().nbytes() // tensor.element_size() - origin
-    rows = min((shape.seeds - 1) * z_rows + shape.batch * pairs, (there - width) // step + 1)
+    there = tensor.untyped_storage().nbytes() // bytes_each - origin
+    rows = min((shape.seeds - 1) * each + shape.batch * pairs, (there - width) // step + 1)
     base = tensor.as_strided((1,), (1,), origin)
-    return TensorDescriptor(base, [rows, width], [step, 1], list(box))
+    return _Joined(TensorDescriptor(base, [rows, width], [step, 1], list(box)), each, pairs)
 
 
-def descriptor(matrix: Tensor, box: tuple[int, int]) -> Any:
-    """Tells the copy engine of a matrix whose tiles are `box`."""
-    from triton.tools.tensor_descriptor import TensorDescriptor
-
-    return TensorDescriptor(matrix, list(matrix.shape), list(matrix.stride()), list(box))
+def _described(
+    states: Sequence[States], size: int, shape: Shape, box: tuple[int, int]
+) -> Any | None:
+    """The descriptor alone, of what is known to have a row for each merge and no more."""
+    found = _joined(states, size, shape, box) if states else None
+    return None if found is None else found.descriptor

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple
 
+import torch
+
 from prlstm.tree import Plan
 
 # instead of a level of blocks: the array of prefixes
@@ -80,9 +82,14 @@ class Layout:
         return all(s.length == 1 and s.right.first == self.counts[level] - 1 for s in needed)
 
 
-@lru_cache(maxsize=1024)
 def lay_out(length: int, start: int = 0, count: int = 0) -> Layout:
     """The arrays of the plan of these three numbers."""
+    # the compiler looks into functions, and warns of caches
+    make = _lay_out if torch.compiler.is_compiling() else _laid_out
+    return make(length, start, count)
+
+
+def _lay_out(length: int, start: int, count: int) -> Layout:
     plan = Plan(length, start, count)
     levels = plan.levels
     low, high = count + start + 1, count + length
@@ -131,6 +138,9 @@ def lay_out(length: int, start: int = 0, count: int = 0) -> Layout:
         from_folds=tuple((slot(t), (t & -t).bit_length() - 1) for t in spine if t <= count),
         pending=tuple(k for k in range(len(sizes)) if high >> k & 1),
     )
+
+
+_laid_out = lru_cache(maxsize=1024)(_lay_out)
 
 
 def _slot(t: int, spine: tuple[int, ...], first_read: int) -> int:

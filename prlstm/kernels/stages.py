@@ -14,7 +14,7 @@ from torch import Tensor
 from prlstm.kernels import launch
 from prlstm.kernels.launch import Rows, Shape, States
 from prlstm.kernels.nodes import compact
-from prlstm.kernels.tiles import Tile, arithmetic, features_for, tile_for
+from prlstm.kernels.tiles import arithmetic, features_for
 from prlstm.kernels.weights import ALIGNMENT, Block, Tiled, tile_weights, untile_bias, untile_weights
 
 
@@ -62,9 +62,10 @@ class Stages:
         """Features of a state in memory."""
         return -(-self.hidden_size // ALIGNMENT) * ALIGNMENT
 
-    def tile(self, kernel: str) -> Tile:
-        """What one program of a kernel computes."""
-        return tile_for(kernel, arithmetic(self.operand, self.precision), self.hidden_size)
+    @property
+    def arithmetic(self) -> str:
+        """How products are computed, by its name among the tiles."""
+        return arithmetic(self.operand, self.precision)
 
     @cached_property
     def tiled(self) -> list[Tiled]:
@@ -110,7 +111,7 @@ class Stages:
         kept = None if gates is None else Rows(gates, 0)
         launch.forward(
             [States.of(x)], [], self.tiled[0], *out, kept, shape,
-            tile=self.tile("leaf"), precision=self.precision,
+            precision=self.precision,
         )  # fmt: skip
 
     def merge(
@@ -136,8 +137,7 @@ class Stages:
             launch.forward(
                 h_in, c_in, stage, new_h, new_c,
                 Rows(between.gates[k], row) if between.gates else None, shape,
-                tile=self.tile("refine" if k else "compose"), precision=self.precision,
-                index=None if k else index,
+                precision=self.precision, index=None if k else index,
             )  # fmt: skip
             h_in, c_in = [new_h], [new_c]
 
@@ -175,7 +175,7 @@ class Stages:
             )
             launch.input_gradient(
                 Rows(dgates[k], row), stage, dh_in, shape,
-                tile=self.tile("input"), precision=self.precision, add=adds,
+                precision=self.precision, add=adds,
             )  # fmt: skip
             dh, dc = between
 

@@ -35,17 +35,20 @@ def sweep_codes(
 ) -> None:
     """Fill `nodes`, from leaves `codes` (S, B, T) of a table: h and c (S, V, H).
 
-    Where no prefix needs more leaves than the last, the first level looks them up itself.
+    Where no prefix needs the c of more leaves than the last, the first level looks them up itself.
+    (It does not look up h: all programs would read the few entries from one part of the cache.)
     """
-    seeds, _, length = codes.shape
-    rows = torch.arange(seeds, device=codes.device)[:, None, None]
-    if length > 1 and layout.needs_last_alone(0):
-        nodes.put_last(0, *(t[rows, codes[:, :, -1:]] for t in table))
-        merge_nodes(stages, layout, nodes, lookup=(codes, table))
+    length = codes.shape[2]
+    rows = torch.arange(codes.shape[0], device=codes.device)[:, None, None]
+    is_prefix = 0 in [level for _, level in layout.from_blocks]
+    nodes.begin(0)
+    h, c = nodes.pair(0)
+    h[:, :, :length] = table[0][rows, codes]
+    if layout.needs_last_alone(0) and not is_prefix:
+        c[:, :, length - 1] = table[1][rows, codes[:, :, -1:]][:, :, 0]
+        merge_nodes(stages, layout, nodes, lookup=(codes, table[1]))
     else:
-        nodes.begin(0)
-        for level, entries in zip(nodes.pair(0), table, strict=True):
-            level[:, :, :length] = entries[rows, codes]
+        c[:, :, :length] = table[1][rows, codes]
         merge_nodes(stages, layout, nodes)
 
 
@@ -54,9 +57,9 @@ def merge_nodes(
     layout: Layout,
     nodes: Nodes,
     kept: Kept | None = None,
-    lookup: tuple[Tensor, tuple[Tensor, Tensor]] | None = None,
+    lookup: tuple[Tensor, Tensor] | None = None,
 ) -> None:
-    """Merge, level by level, the leaves that are there, or that are looked up."""
+    """Merge, level by level, the leaves that are there; with `lookup` their c are in a table."""
     seeds, batch = nodes.prefixes[0].shape[:2]
     longest = max((step.length for step in layout.steps), default=0)
     like = nodes.prefixes[0]
@@ -69,9 +72,10 @@ def merge_nodes(
         shape, out = Shape(seeds, batch, step.length), nodes.at(step.out)
         if lookup is not None and step.left.level == 0 and step.is_up:
             codes, table = lookup
-            entry = tuple(States(t, (t.stride(0), 0, t.stride(1), 0, 0)) for t in table)
+            entry = States(table, (table.stride(0), 0, table.stride(1), 0, 0))
             index = States(codes, (codes.stride(0), codes.stride(1), 2, 0, 0))
-            stages.merge(entry, entry, out, between, shape, index=index)
+            h_left, h_right = nodes.at(step.left)[0], nodes.at(step.right)[0]
+            stages.merge((h_left, entry), (h_right, entry), out, between, shape, index=index)
         else:
             merge_step(stages, nodes, step, out, between, row, shape)
         if step.is_up:

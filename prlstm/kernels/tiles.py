@@ -1,6 +1,7 @@
 """Which tiles the kernels work on: one small table, the place for a tuner to write to.
 
-The number of rows has no say: a batch of a new length must not compile anything anew.
+The number of rows chooses between two tiles and no more: a batch of a new length must not compile
+anything anew.
 """
 
 from dataclasses import dataclass, replace
@@ -19,7 +20,7 @@ class Tile:
 
     `rows` by `features` values (of each gate, going forward), `products` terms of every sum at a
     time. Programs are numbered so that `group` tiles of rows share each tile of the weights while
-    it is cached.
+    it is cached. With `ahead` the incoming c are read before the products, not after them.
     """
 
     rows: int
@@ -28,16 +29,22 @@ class Tile:
     group: int = 8
     warps: int = 4
     stages: int = 3
+    ahead: bool = False
 
+
+# up to so many rows do not fill a device: one program less to wait for counts more than its work
+FEW_ROWS = 512
 
 # Keyed by kernel and arithmetic of the products. The forward kernel goes by what it computes:
-# "leaf", "refine", "compose", of 0, 1 and 2 incoming states; "input" and "weight" are the
-# products of the backward pass. A tuner assigns to an entry before the first call.
+# "leaf", "refine", "compose", of 0, 1 and 2 incoming states, and "few" of them; "input" and
+# "weight" are the products of the backward pass. A tuner assigns to an entry before the first call.
 _HALF = {
     "leaf": Tile(128, FEATURES, 32),
     # two stages leave room for a third program beside two others
     "refine": Tile(128, FEATURES, 64, stages=2),
     "compose": Tile(128, FEATURES, 64),
+    "refine few": Tile(32, FEATURES, 64, stages=4, ahead=True),
+    "compose few": Tile(32, FEATURES, 64, stages=6, ahead=True),
     "input": Tile(128, 128, 64),
     "weight": Tile(256, 128, 64, warps=8),
 }
@@ -45,20 +52,17 @@ _TF32 = {
     "leaf": Tile(128, FEATURES, 32),
     "refine": Tile(128, FEATURES, 32),
     "compose": Tile(128, FEATURES, 32),
+    "refine few": Tile(32, FEATURES, 32, stages=4, ahead=True),
+    "compose few": Tile(32, FEATURES, 32, stages=4, ahead=True),
     "input": Tile(128, 128, 32, warps=8),
     "weight": Tile(128, 64, 32),
 }
-_TF32X3 = {
-    "leaf": Tile(64, FEATURES, 32),
-    "refine": Tile(64, FEATURES, 32),
-    "compose": Tile(64, FEATURES, 32),
-    "input": Tile(64, 64, 32),
-    "weight": Tile(64, 64, 32),
-}
-_IEEE = {
-    "leaf": Tile(64, FEATURES, 16),
-    "refine": Tile(64, FEATURES, 16),
-    "compose": Tile(64, FEATURES, 16),
+_EXACT = {
+    "leaf": Tile(32, FEATURES, 16),
+    "refine": Tile(32, FEATURES, 16),
+    "compose": Tile(32, FEATURES, 16),
+    "refine few": Tile(32, FEATURES, 16, ahead=True),
+    "compose few": Tile(32, FEATURES, 16, ahead=True),
     "input": Tile(64, 64, 16),
     "weight": Tile(64, 64, 16),
 }
@@ -68,8 +72,8 @@ TILES: dict[tuple[str, str], Tile] = {
         "bfloat16": _HALF,
         "float16": _HALF,
         "tf32": _TF32,
-        "tf32x3": _TF32X3,
-        "ieee": _IEEE,
+        "tf32x3": _EXACT,
+        "ieee": _EXACT,
     }.items()
     for kernel, tile in table.items()
 }
@@ -87,10 +91,17 @@ def features_for(hidden_size: int) -> int:
     return min(FEATURES, block_for(hidden_size))
 
 
-def tile_for(kernel: str, arithmetic: str, hidden_size: int) -> Tile:
-    """The entry for a kernel, for states of so many features."""
-    entry = TILES[kernel, arithmetic]
-    return replace(entry, features=features_for(hidden_size)) if kernel in BLOCKS else entry
+def tile_for(kernel: str, arithmetic: str) -> Tile:
+    """The entry for a product of the backward pass."""
+    return TILES[kernel, arithmetic]
+
+
+def block_tile(states: int, arithmetic: str, hidden_size: int, rows: int) -> Tile:
+    """The entry for the forward kernel, for so many states that come in and go out."""
+    kernel = BLOCKS[states]
+    if states and rows <= FEW_ROWS:
+        kernel += " few"
+    return replace(TILES[kernel, arithmetic], features=features_for(hidden_size))
 
 
 def block_for(size: int) -> int:

@@ -5,14 +5,16 @@ BLOCK, columns), where the columns of each incoming state are padded too. Featur
 padding keep c = 0 and h = 0 whatever is merged, so nobody needs to look after them.
 """
 
-from typing import NamedTuple
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
-from torch.nn import functional as F
 
 # rows of a matrix that is read by a descriptor begin at multiples of 16 bytes
 ALIGNMENT = 16
+# columns that one program puts in place
+PACKED_COLUMNS = 128
 
 
 class Block(NamedTuple):
@@ -37,7 +39,15 @@ class Block(NamedTuple):
         return -(-self.hidden_size // features) * features * self.gates
 
 
-class Tiled(NamedTuple):
+def descriptor(matrix: Tensor, box: tuple[int, int]) -> Any:
+    """Tells the copy engine of a matrix whose tiles are `box`."""
+    from triton.tools.tensor_descriptor import TensorDescriptor
+
+    return TensorDescriptor(matrix, list(matrix.shape), list(matrix.stride()), list(box))
+
+
+@dataclass(frozen=True, eq=False)
+class Tiled:
     """The weights of a block: `weight` (S * C, n * spacing), `bias` (S, C); C is tiles * G * BLOCK.
 
     `spacing` is the number of columns for each incoming state.
@@ -49,11 +59,18 @@ class Tiled(NamedTuple):
     # features of a tile
     features: int
     spacing: int
+    _descriptors: dict[tuple[int, int], Any] = field(default_factory=dict)
 
     @property
     def columns(self) -> int:
         """C, the columns of what the gates are made of."""
         return self.block.columns(self.features)
+
+    def descriptor(self, box: tuple[int, int]) -> Any:
+        """Tells the copy engine of the weight, for tiles of `box`; made once for all launches."""
+        if box not in self._descriptors:
+            self._descriptors[box] = descriptor(self.weight, box)
+        return self._descriptors[box]
 
 
 def tile_weights(
@@ -65,23 +82,30 @@ def tile_weights(
     operand: torch.dtype,
 ) -> Tiled:
     """`weight` (S, G H, n K) and `bias` (S, G H), as a block of the padded sizes reads them."""
-    seeds, gates = weight.shape[0], block.gates
-    tiles = -(-padded.hidden_size // features)
+    from prlstm.kernels.pack import pack_weights
+
+    seeds, columns = weight.shape[0], padded.columns(features)
     spacing = -(-padded.input_size // ALIGNMENT) * ALIGNMENT
-    grown = (0, spacing - block.input_size, 0, 0, 0, tiles * features - block.hidden_size)
-    parts = weight.detach().view(seeds, gates, block.hidden_size, block.inputs, block.input_size)
-    columns = block.inputs * spacing
-    parts = _padded(parts, grown).reshape(seeds, gates, tiles, features, columns).transpose(1, 2)
-    rows = parts.to(operand, memory_format=torch.contiguous_format).reshape(-1, columns)
-    if bias is not None:
-        parts = bias.detach().view(seeds, gates, block.hidden_size)
-        parts = _padded(parts, grown[4:]).reshape(seeds, gates, tiles, features)
-        bias = parts.transpose(1, 2).reshape(seeds, -1).contiguous()
-    return Tiled(padded, rows, bias, features, spacing)
-
-
-def _padded(t: Tensor, grown: tuple[int, ...]) -> Tensor:
-    return F.pad(t, grown) if any(grown) else t
+    tiled = weight.new_empty(seeds * columns, block.inputs * spacing, dtype=operand)
+    tiled_bias = None if bias is None else bias.new_empty(seeds, columns, dtype=torch.float32)
+    tiles = columns // (block.gates * features)
+    grid = tiles * block.gates, -(-tiled.shape[1] // PACKED_COLUMNS), seeds
+    if tiled.numel():
+        pack_weights[grid](
+            weight.contiguous(),
+            None if bias is None else bias.contiguous(),
+            tiled,
+            tiled_bias,
+            G=block.gates,
+            H=block.hidden_size,
+            K=block.input_size,
+            STATES=block.inputs,
+            TILES=tiles,
+            SPACING=spacing,
+            BLOCK_H=features,
+            BLOCK_K=PACKED_COLUMNS,
+        )
+    return Tiled(padded, tiled, tiled_bias, features, spacing)
 
 
 def untile_weights(dweight: Tensor, block: Block, padded: Block, features: int) -> Tensor:

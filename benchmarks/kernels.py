@@ -1,0 +1,254 @@
+"""The kernels on a CUDA device: the gated block alone, and whole trees against cuDNN's LSTM.
+
+    python benchmarks/kernels.py                  # all parts
+    python benchmarks/kernels.py block latency    # some of them
+
+Every part computes its error against float64 on fresh random inputs, in the same run. Prints a
+line for each row, and appends the rows to `--out`. A row is `called` from Python, or `captured` in
+a CUDA graph and replayed.
+"""
+
+import copy
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated
+
+import torch
+import typer
+from measure import Row, append_rows, environment, milliseconds, peak_bytes
+from torch import Tensor, nn
+
+from prlstm import PRLSTM
+from prlstm.cells import LSTMCell, gated_block
+from prlstm.dispatch import weights_of
+from prlstm.kernels import launch
+from prlstm.kernels.choose import Products
+from prlstm.kernels.launch import Shape, States
+from prlstm.kernels.nodes import compact
+from prlstm.kernels.stages import Stages
+from prlstm.kernels.tree import sweep_codes
+
+RESULTS = Path(__file__).parent / "results" / "kernels.jsonl"
+DEVICE = torch.device("cuda")
+HIDDEN, FEATURES, VOCABULARY, ROWS = 256, 8, 3, 1 << 20
+# rows of the batch whose results are compared with float64
+COMPARED = 2
+
+
+def relative_error(got: Tensor, want: Tensor) -> float:
+    """Root mean square of the difference, over that of what is wanted."""
+    return float(((got.double() - want).norm() / want.norm()).item())
+
+
+def captured(call: Callable[[], object]) -> Callable[[], object]:
+    """The same work as a CUDA graph."""
+    stream = torch.cuda.Stream()
+    stream.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(stream):
+        for _ in range(2):
+            call()
+    torch.cuda.current_stream().wait_stream(stream)
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        call()
+    replay: Callable[[], object] = graph.replay
+    return replay
+
+
+def measured(call: Callable[[], object], **known: object) -> Row:
+    """One row: time and memory of a call."""
+    return {**known, **milliseconds(call, DEVICE), "peak_bytes": peak_bytes(call, DEVICE)}
+
+
+def layer_of(hidden: int, dtype: torch.dtype, **options: object) -> PRLSTM:
+    """A layer for random tokens."""
+    given = {"batch_first": True, "device": DEVICE, "dtype": dtype} | options
+    return PRLSTM(FEATURES, hidden, **given)  # type: ignore[arg-type]
+
+
+def block() -> list[Row]:
+    """The gated block on states as the tree keeps them in memory."""
+    cases = [(256, n, torch.bfloat16, "ieee") for n in (2, 1, 0)]
+    cases += [(137, n, torch.bfloat16, "ieee") for n in (2, 1)]
+    cases += [(256, 2, torch.float16, "ieee"), (256, 2, torch.float32, "tf32")]
+    cases += [(256, 2, torch.float32, "ieee")]
+    return [_block(*case) for case in cases]
+
+
+def _block(hidden: int, states: int, operand: torch.dtype, precision: str) -> Row:
+    cell = LSTMCell(hidden, hidden, refine=1, device=DEVICE)
+    stages = Stages(*weights_of(cell).stacked(), operand, precision)
+    kind = ("leaf", "refine", "compose")[states]
+    which = (0, 2, 1)[states]
+    inputs, size = max(states, 1), stages.size
+    h, c = (torch.randn(1, ROWS, inputs, size, device=DEVICE) for _ in range(2))
+    h[..., hidden:] = c[..., hidden:] = 0
+    h = h.to(operand)
+    new_h, new_c = (torch.empty(1, ROWS, size, device=DEVICE, dtype=t.dtype) for t in (h, c))
+
+    def places(t: Tensor, count: int) -> list[States]:
+        step = inputs * size
+        return [States(t, (0, 0, step, j * size, j * size)) for j in range(count)]
+
+    def call() -> None:
+        launch.forward(
+            places(h, inputs), places(c, states), stages.tiled[which],
+            compact(new_h, 0, ROWS), compact(new_c, 0, ROWS), None, Shape(1, 1, ROWS),
+            tile=stages.tile(kind), precision=precision,
+        )  # fmt: skip
+
+    new_h.fill_(torch.nan)
+    new_c.fill_(torch.nan)
+    call()
+    last = slice(-500, None)
+    module = (cell.leaf, cell.refine[0], cell.compose)[states]
+    z, weight = h[0, last, :, :hidden].flatten(1).double(), module.weight.to(operand).double()
+    cells = [c[0, last, j, :hidden].double() for j in range(states)]
+    want = gated_block(z, cells, weight, module.bias.double())
+    errors = [
+        relative_error(t[0, last, :hidden], other)
+        for t, other in zip((new_h, new_c), want, strict=True)
+    ]
+    flops = 2 * ROWS * module.weight.numel()
+    name = "float32" if operand == torch.float32 else str(operand).removeprefix("torch.")
+    row = measured(
+        call, what=f"block n={states}", hidden_size=hidden, rows=ROWS,
+        precision=precision if name == "float32" else name, error=max(errors),
+    )  # fmt: skip
+    return row | {"tflops": round(flops / row["ms"] / 1e9, 1)}
+
+
+def lookup() -> list[Row]:
+    """Tokens to the last state: leaves looked up, everything above them computed."""
+    batch, length = 1024, 2048
+    cell = LSTMCell(VOCABULARY, HIDDEN, refine=1, device=DEVICE)
+    codes = torch.randint(VOCABULARY, (batch, length), device=DEVICE)
+    eye = torch.eye(VOCABULARY, device=DEVICE)
+    products = Products(torch.bfloat16, "ieee")
+
+    @torch.no_grad()
+    def call() -> Tensor:
+        table = cell.leaf(eye)
+        return sweep_codes(codes, table, weights_of(cell), length - 1, products).read[0]
+
+    layer = layer_of(HIDDEN, torch.float64, backend="eager")
+    layer.layers[0] = copy.deepcopy(cell).double()
+    layer.input_size = VOCABULARY
+    with torch.no_grad():
+        want = layer(eye.double()[codes[:COMPARED]], output="last")[0]
+    error = relative_error(call()[:COMPARED, 0], want)
+    known = {"what": "lookup", "batch": batch, "length": length, "hidden_size": HIDDEN}
+    known |= {"precision": "bfloat16", "error": error}
+    return [
+        measured(call, **known, how="called"),
+        measured(captured(call), **known, how="captured"),
+    ]
+
+
+def inference(layer: nn.Module, x: Tensor, **how: str) -> Callable[[], Tensor]:
+    """The outputs of a layer, without gradients."""
+
+    @torch.no_grad()
+    def call() -> Tensor:
+        out: Tensor = layer(x, **how)[0]
+        return out
+
+    return call
+
+
+def latency() -> list[Row]:
+    """One sequence of random tokens to its last state."""
+    length, dtype = 16_384, torch.bfloat16
+    x = torch.randn(1, length, FEATURES, device=DEVICE, dtype=dtype)
+    layer, lstm = layer_of(HIDDEN, dtype), nn.LSTM(FEATURES, HIDDEN, batch_first=True)
+    lstm = lstm.to(DEVICE, dtype)
+    call = inference(layer, x, output="last")
+    exact = copy.deepcopy(layer).double()
+    error = relative_error(call(), inference(exact, x.double(), output="last")())
+    known = {"batch": 1, "length": length, "hidden_size": HIDDEN, "precision": "bfloat16"}
+    return [
+        measured(call, what="latency", **known, how="called", error=error),
+        measured(captured(call), what="latency", **known, how="captured", error=error),
+        measured(inference(lstm, x), what="latency cudnn", **known, how="called"),
+    ]
+
+
+def step(layer: nn.Module, x: Tensor) -> Callable[[], None]:
+    """Forward and backward over all outputs; tokens need no gradient."""
+
+    def call() -> None:
+        layer.zero_grad(set_to_none=True)
+        out = layer(x)[0]
+        out.backward(torch.ones_like(out))
+
+    return call
+
+
+def training(batch: int, length: int) -> list[Row]:
+    """Forward and backward, all prefixes, beside cuDNN's LSTM in float32 and bfloat16."""
+    dtype = torch.bfloat16
+    x = torch.randn(batch, length, FEATURES, device=DEVICE, dtype=dtype)
+    known = {"batch": batch, "length": length, "hidden_size": HIDDEN}
+    rows = []
+    for checkpoint in (False, True):
+        layer = layer_of(HIDDEN, dtype, checkpoint=checkpoint)
+        name = "training checkpoint" if checkpoint else "training"
+        marks = known | {"precision": "bfloat16", "error": _gradient_error(layer, x[:COMPARED])}
+        rows.append(measured(step(layer, x), what=name, **marks, how="called"))
+        if not checkpoint and batch < 128:
+            rows.append(measured(captured(step(layer, x)), what=name, **marks, how="captured"))
+        torch.cuda.empty_cache()
+    for kind in (torch.float32, torch.bfloat16):
+        lstm = nn.LSTM(FEATURES, HIDDEN, batch_first=True, device=DEVICE, dtype=kind)
+        name = str(kind).removeprefix("torch.")
+        row = measured(
+            step(lstm, x.to(kind)), what="training cudnn", **known, precision=name, how="called"
+        )
+        rows.append(row)
+    return rows
+
+
+def _gradient_error(layer: PRLSTM, x: Tensor) -> float:
+    """The greatest relative error of the gradients of all weights, for a few rows."""
+    exact = copy.deepcopy(layer).double()
+    for one, tokens in ((layer, x), (exact, x.double())):
+        step(one, tokens)()
+    pairs = zip(layer.parameters(), exact.parameters(), strict=True)
+    errors = [relative_error(p.grad, q.grad) for p, q in pairs if p.grad is not None]
+    layer.zero_grad(set_to_none=True)
+    return max(errors)
+
+
+PARTS: dict[str, Callable[[], list[Row]]] = {
+    "block": block,
+    "lookup": lookup,
+    "latency": latency,
+    "long": lambda: training(16, 8192),
+    "wide": lambda: training(1024, 2048),
+}
+
+
+def main(
+    parts: Annotated[list[str] | None, typer.Argument(help=", ".join(PARTS))] = None,
+    out: Path = RESULTS,
+) -> None:
+    """Measure the kernels."""
+    for part in parts or PARTS:
+        if part not in PARTS:
+            raise typer.BadParameter(f"{part!r}: expected some of {', '.join(PARTS)}")
+    if not torch.cuda.is_available():
+        raise typer.BadParameter("the kernels need a CUDA device")
+    for part in parts or PARTS:
+        torch.manual_seed(torch.seed())
+        rows = [environment(DEVICE) | row for row in PARTS[part]()]
+        append_rows(out, rows)
+        for row in rows:
+            names = ("what", "how", "batch", "length", "hidden_size", "precision", "ms", "tflops")
+            shown = [f"{name}={row[name]}" for name in names if name in row]
+            peak = f"{row['peak_bytes'] / 1e9:.2f} GB"
+            error = f"error={row['error']:.1e}" if "error" in row else ""
+            print(*shown, peak, error, flush=True)
+
+
+if __name__ == "__main__":
+    typer.run(main)

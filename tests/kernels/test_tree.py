@@ -1,0 +1,251 @@
+"""The tree by kernels: outputs and every gradient are those of the definition in float64."""
+
+from collections.abc import Callable
+
+import pytest
+import torch
+from torch import Tensor
+from torch.func import functional_call, stack_module_state, vmap
+from torch.nn.utils.rnn import PackedSequence, pack_sequence
+
+from prlstm import PRLSTM
+from prlstm.dispatch import weights_of
+from prlstm.kernels import launch
+from prlstm.kernels.choose import Products, choose
+from prlstm.kernels.operator import GATES, sweep_forward
+from prlstm.kernels.tree import sweep_codes
+from tests.compare import TOLERANCE, assert_rel
+from tests.kernels.case import DEVICE
+from tests.kernels.tree_case import (
+    assert_values,
+    check,
+    gradients,
+    kernel_values,
+    make,
+    prefixes,
+    tokens,
+)
+
+pytest.importorskip("triton")
+FLOAT = TOLERANCE[torch.float32]
+EXACT = Products(torch.float32, "ieee")
+
+
+@pytest.mark.parametrize("length", [1, 2, 3, 7, 8, 9, 13])
+def test_lengths(length: int) -> None:
+    check(make(5), tokens(2, length))
+
+
+@pytest.mark.parametrize("hidden", [1, 16, 33, 137])
+def test_hidden_sizes(hidden: int) -> None:
+    check(make(hidden), tokens(1, 3))
+
+
+@pytest.mark.parametrize("checkpoint", [False, True])
+@pytest.mark.parametrize("read", [(12, 13), (4, 9), (7, 8)])
+def test_only_what_is_read(read: tuple[int, int], checkpoint: bool) -> None:
+    check(make(5, checkpoint=checkpoint), tokens(3, 13), read)
+
+
+@pytest.mark.parametrize("checkpoint", [False, True])
+@pytest.mark.parametrize("bias", [False, True])
+@pytest.mark.parametrize("refine", [0, 1, 2])
+def test_stages(refine: int, bias: bool, checkpoint: bool) -> None:
+    check(make(5, refine=refine, bias=bias, checkpoint=checkpoint), tokens(2, 5))
+
+
+@pytest.mark.parametrize("checkpoint", [False, True])
+@pytest.mark.parametrize("cuts", [[1, 2], [3, 4], [4, 1, 1]])
+def test_any_cuts_are_the_whole(cuts: list[int], checkpoint: bool) -> None:
+    layer, x = make(2, checkpoint=checkpoint), tokens(2, sum(cuts))
+    whole = kernel_values(layer, x, (0, sum(cuts)))
+    leaf = x.detach().requires_grad_()
+    outs, state = [], None
+    for piece in leaf.split(cuts, 1):
+        out, state = layer(piece, state)
+        outs.append(out)
+    assert state is not None
+    out, (_, c) = torch.cat(outs, 1), state
+    assert_values(gradients(layer, leaf, out, c[0]), whole, FLOAT)
+    with torch.no_grad():
+        state = None
+        for piece, want in zip(x.split(cuts, 1), whole["h"].split(cuts, 1), strict=True):
+            out, state = layer(piece, state)
+            assert_rel("without gradients", out, want, FLOAT[0])
+
+
+def assert_as_eager(call: Callable[[PRLSTM], tuple[Tensor, ...]], **options: object) -> None:
+    """The same outputs, and gradients of their squares, as plain PyTorch gives."""
+    layer = make(5, **options)
+    eager = make(5, **options, backend="eager")
+    eager.load_state_dict(layer.state_dict())
+    results = []
+    for one in (layer, eager):
+        outputs = call(one)
+        loss = sum((t.square().sum() for t in outputs), torch.zeros((), device=DEVICE))
+        results.append([*outputs, *torch.autograd.grad(loss, list(one.parameters()))])
+    for j, (mine, other) in enumerate(zip(*results, strict=True)):
+        assert_rel(f"{j}", mine, other, FLOAT[1])
+
+
+def test_rows_of_mixed_lengths() -> None:
+    x = tokens(3, 9)
+
+    def call(layer: PRLSTM) -> tuple[Tensor, ...]:
+        out, state = layer(x, lengths=[9, 1, 6])
+        more, after = layer(x[:, :2], state)
+        return out, more, *after
+
+    assert_as_eager(call)
+
+
+def test_packed_layers_in_both_directions() -> None:
+    packed = pack_sequence([tokens(n) for n in (2, 5, 3)], enforce_sorted=False)
+
+    def call(layer: PRLSTM) -> tuple[Tensor, ...]:
+        out, (h, c) = layer(packed)
+        assert isinstance(out, PackedSequence)
+        return out.data, h, c
+
+    assert_as_eager(call, num_layers=2, bidirectional=True)
+
+
+def test_a_plain_state_and_every_node() -> None:
+    x, h, c = tokens(2, 6), *torch.randn(2, 1, 2, 5, device=DEVICE)
+
+    def call(layer: PRLSTM) -> tuple[Tensor, ...]:
+        out, _ = layer(x, (h, c))
+        (sweep,) = layer.trace(x)
+        return out, *(t for node in (*sweep.blocks, *sweep.prefixes) for t in node)
+
+    assert_as_eager(call)
+
+
+@pytest.mark.parametrize("shared", [False, True])
+def test_vmap_is_a_loop(shared: bool) -> None:
+    layers = [make(5) for _ in range(3)]
+    x = tokens(2, 6) if shared else tokens(3, 2, 6)
+    stacked, _ = stack_module_state(layers)  # type: ignore[arg-type]
+
+    def run(parameters: dict[str, Tensor], x: Tensor) -> Tensor:
+        out: Tensor = functional_call(layers[0], parameters, (x,))[0]
+        return out
+
+    out = vmap(run, in_dims=(0, None if shared else 0))(stacked, x)
+    out.square().sum().backward()
+    for s, layer in enumerate(layers):
+        alone = layer(x if shared else x[s])[0]
+        assert torch.equal(out[s], alone)
+        alone.square().sum().backward()
+        for key, p in layer.named_parameters():
+            assert p.grad is not None
+            assert_rel(key, stacked[key].grad[s], p.grad, FLOAT[0])
+
+
+def test_two_runs_give_equal_bits() -> None:
+    layer, x = make(33), tokens(2, 7)
+    first, second = (kernel_values(layer, x, (0, 7)) for _ in range(2))
+    assert all(torch.equal(first[name], second[name]) for name in first)
+
+
+def test_autocast_makes_half_precision_products_of_float32() -> None:
+    layer, x = make(16), tokens(2, 7)
+    # the interpreter cannot multiply bfloat16
+    with torch.autocast(DEVICE, dtype=torch.float16):
+        check(layer, x, tolerance=TOLERANCE[torch.float16])
+        half = layer(x)[0]
+    assert half.dtype == torch.float32
+    assert not torch.equal(half, layer(x)[0])
+
+
+@pytest.mark.parametrize("length", [1, 2, 5, 8])
+@pytest.mark.parametrize("start", [0, -1])
+def test_leaves_of_a_table(length: int, start: int) -> None:
+    layer = make(5)
+    cell = layer.layers[0]
+    codes = torch.randint(3, (2, length), device=DEVICE)
+    with torch.no_grad():
+        table = cell.leaf(torch.eye(3, device=DEVICE))
+        start = start % length
+        got = sweep_codes(codes, table, weights_of(cell), start, EXACT)
+        want = prefixes(cell, tuple(t[codes] for t in table))
+    for mine, other in zip(got.read, want, strict=True):
+        assert_rel("read", mine, other[:, start:], FLOAT[0])
+    carry = got.carry()
+    assert carry.count == length
+
+
+# the compiler itself looks at the gradient of what is not a leaf
+@pytest.mark.filterwarnings("ignore:The .grad attribute of a Tensor:UserWarning")
+def test_registered_as_pytorch_wants_it() -> None:
+    cell = weights_of(make(5).layers[0])
+    weights, biases = cell.stacked()
+    x = tokens(1, 2, 5).requires_grad_()
+    arguments = (x, weights, biases, [], 0, 0, *EXACT, GATES)
+    # not that outputs agree: the memory of blocks that are not there is never written
+    utilities = ("test_schema", "test_autograd_registration", "test_faketensor")
+    torch.library.opcheck(sweep_forward, arguments, test_utils=utilities)
+
+
+# the compiler itself looks at the gradient of what is not a leaf
+@pytest.mark.filterwarnings("ignore:The .grad attribute of a Tensor:UserWarning")
+@pytest.mark.parametrize("output", ["all", "last"])
+def test_compiled_is_eager(output: str) -> None:
+    layer, x = make(5), tokens(2, 6)
+    fast = torch.compile(layer, fullgraph=True, backend="aot_eager")
+    results = []
+    for call in (layer, fast):
+        layer.zero_grad()
+        out, (_, c) = call(x, output=output)
+        (out.square().sum() + c.sum()).backward()
+        results.append([out, *(p.grad for p in layer.parameters())])
+    for mine, other in zip(*results, strict=True):
+        assert_rel("compiled", mine, other, FLOAT[0])
+    torch.compiler.reset()
+
+
+def test_backends_by_name() -> None:
+    weight = torch.zeros(3, 2)
+    assert choose(None, weight) is None
+    assert choose("eager", weight) is None
+    assert choose("triton", weight) == EXACT
+    with torch.autocast("cpu", torch.bfloat16):
+        assert choose("triton", weight) == Products(torch.bfloat16, "ieee")
+    with pytest.raises(TypeError, match=r"weights are torch.float64, expected one of torch.float32"):
+        choose("triton", weight.double())
+    with pytest.raises(ValueError, match=r"backend='cuda': expected 'eager' or 'triton', or None"):
+        PRLSTM(3, 5, backend="cuda")
+    with pytest.raises(ValueError, match=r"backend='triton': expected cell='lstm', got cell='relu'"):
+        PRLSTM(3, 5, cell="relu", backend="triton")
+    with pytest.raises(ValueError, match=r"checkpoint=1: expected True or False"):
+        PRLSTM(3, 5, checkpoint=1)  # type: ignore[arg-type]
+    assert "backend=eager, checkpoint=True" in repr(PRLSTM(3, 5, backend="eager", checkpoint=True))
+
+
+def test_kernels_need_a_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(launch.kernels(torch.zeros(0, device=DEVICE)), "INTERPRETED", False)
+    layer = make(5, device="cpu")
+    with pytest.raises(ValueError, match=r"weight is on cpu: expected a CUDA device"):
+        layer(torch.zeros(1, 2, 3))
+
+
+def test_checkpoint_of_plain_pytorch() -> None:
+    x = tokens(2, 6)
+    layer, plain = make(5, checkpoint=True, backend="eager"), make(5, backend="eager")
+    plain.load_state_dict(layer.state_dict())
+    kept: list[list[tuple[int, ...]]] = []
+    grads = []
+    for one in (layer, plain):
+        shapes: list[tuple[int, ...]] = []
+
+        def keep(t: Tensor, shapes: list[tuple[int, ...]] = shapes) -> Tensor:
+            shapes.append(tuple(t.shape))
+            return t
+
+        with torch.autograd.graph.saved_tensors_hooks(keep, lambda t: t):
+            out = one(x)[0]
+        kept.append(shapes)
+        grads.append(torch.autograd.grad(out.square().sum(), list(one.parameters())))
+    assert len(kept[0]) < len(kept[1])
+    for mine, other in zip(*grads, strict=True):
+        assert_rel("gradient", mine, other, FLOAT[0])

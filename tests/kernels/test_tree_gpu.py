@@ -1,0 +1,230 @@
+"""The tree by kernels on a CUDA device, in every arithmetic that it knows."""
+
+import copy
+
+import pytest
+import torch
+from torch.func import functional_call, stack_module_state, vmap
+
+from prlstm import PRLSTM
+from prlstm.dispatch import weights_of
+from prlstm.kernels import launch
+from prlstm.kernels.choose import Products, choose
+from prlstm.kernels.tree import sweep_codes
+from tests.compare import TOLERANCE, assert_rel
+from tests.kernels.test_gpu import HALF, PRECISION
+from tests.kernels.tree_case import (
+    assert_values,
+    check,
+    exact_values,
+    gradients,
+    kernel_values,
+    make,
+    prefixes,
+    tokens,
+)
+
+pytestmark = pytest.mark.gpu
+BF16 = torch.bfloat16
+
+
+@pytest.fixture(autouse=True)
+def _needs_a_gpu() -> None:
+    assert torch.cuda.is_available(), "these tests need a CUDA device"
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, *HALF])
+@pytest.mark.parametrize("length", [1, 2, 3, 7, 8, 9, 40, 41])
+@pytest.mark.parametrize("hidden", [1, 17, 137, 256])
+def test_is_the_definition(hidden: int, length: int, dtype: torch.dtype) -> None:
+    check(make(hidden, dtype=dtype), tokens(3, length, dtype=dtype))
+
+
+@pytest.mark.parametrize("checkpoint", [False, True])
+@pytest.mark.parametrize("read", [(40, 41), (13, 30), (31, 32)])
+@pytest.mark.parametrize("dtype", HALF)
+def test_only_what_is_read(dtype: torch.dtype, read: tuple[int, int], checkpoint: bool) -> None:
+    check(make(64, dtype=dtype, checkpoint=checkpoint), tokens(3, 41, dtype=dtype), read)
+
+
+@pytest.mark.parametrize("checkpoint", [False, True])
+@pytest.mark.parametrize("bias", [False, True])
+@pytest.mark.parametrize("refine", [0, 1, 2])
+def test_stages(refine: int, bias: bool, checkpoint: bool) -> None:
+    layer = make(64, refine=refine, bias=bias, checkpoint=checkpoint, dtype=BF16)
+    check(layer, tokens(5, 20, dtype=BF16))
+
+
+@pytest.mark.parametrize("precision", ["ieee", "tf32"])
+def test_precision_of_float32_products(precision: str) -> None:
+    before = torch.backends.cuda.matmul.fp32_precision
+    torch.backends.cuda.matmul.fp32_precision = precision
+    try:
+        layer = make(137)
+        assert choose("triton", layer.layers[0].leaf.weight) == Products(torch.float32, precision)
+        check(layer, tokens(3, 41), tolerance=PRECISION[precision])
+    finally:
+        torch.backends.cuda.matmul.fp32_precision = before
+
+
+@pytest.mark.parametrize("checkpoint", [False, True])
+@pytest.mark.parametrize("length", [500, 512, 2047])
+def test_long_and_wide(length: int, checkpoint: bool) -> None:
+    # whole levels in rows of one stride, and levels that end with a block alone
+    layer = make(256, dtype=BF16, checkpoint=checkpoint)
+    x = tokens(9, length, dtype=BF16)
+    exact = copy.deepcopy(layer).double()
+    exact.backend = "eager"
+    wide = x.detach().double().requires_grad_()
+    h, (_, c) = exact(wide)
+    want = gradients(exact, wide, h, c[0])
+    assert_values(kernel_values(layer, x, (0, length)), want, TOLERANCE[BF16])
+
+
+@pytest.mark.parametrize("cuts", [[1] * 9, [40, 1, 100, 23], [64, 64], [3, 500]])
+@pytest.mark.parametrize("checkpoint", [False, True])
+def test_any_cuts_are_the_whole(cuts: list[int], checkpoint: bool) -> None:
+    layer, x = make(33, checkpoint=checkpoint, dtype=BF16), tokens(2, sum(cuts), dtype=BF16)
+    whole = kernel_values(layer, x, (0, sum(cuts)))
+    leaf = x.detach().requires_grad_()
+    outs, state = [], None
+    for piece in leaf.split(cuts, 1):
+        out, state = layer(piece, state)
+        outs.append(out)
+    assert state is not None
+    got = gradients(layer, leaf, torch.cat(outs, 1), state[1][0])
+    assert_rel("h", got["h"], whole["h"], TOLERANCE[torch.float32][0])
+    assert_values(got, whole, TOLERANCE[BF16])
+
+
+def test_chosen_by_itself() -> None:
+    layer = PRLSTM(3, 64, batch_first=True, device="cuda")
+    weight = layer.layers[0].leaf.weight
+    assert choose(None, weight) is None
+    with torch.autocast("cuda", dtype=BF16):
+        assert choose(None, weight) == Products(BF16, "ieee")
+        assert choose("eager", weight) is None
+    assert choose(None, weight.bfloat16()) == Products(BF16, "ieee")
+    assert choose(None, weight.double()) is None
+    before = torch.backends.cuda.matmul.fp32_precision
+    torch.backends.cuda.matmul.fp32_precision = "tf32"
+    assert choose(None, weight) == Products(torch.float32, "tf32")
+    torch.backends.cuda.matmul.fp32_precision = before
+
+
+@pytest.mark.parametrize("half", HALF)
+def test_autocast_makes_half_precision_products_of_float32(half: torch.dtype) -> None:
+    layer, x = make(64, backend=None), tokens(4, 41)
+    with torch.autocast("cuda", dtype=half):
+        check(layer, x, tolerance=TOLERANCE[half])
+        assert layer(x)[0].dtype == torch.float32
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, *HALF])
+def test_two_runs_give_equal_bits(dtype: torch.dtype) -> None:
+    layer, x = make(137, dtype=dtype), tokens(64, 100, dtype=dtype)
+    first, second = (kernel_values(layer, x, (0, 100)) for _ in range(2))
+    assert all(torch.equal(first[name], second[name]) for name in first)
+
+
+def test_seeds_in_one_program() -> None:
+    layers = [make(64, dtype=BF16) for _ in range(3)]
+    x = tokens(3, 5, 41, dtype=BF16)
+    stacked, _ = stack_module_state(layers)  # type: ignore[arg-type]
+    out = vmap(lambda p, x: functional_call(layers[0], p, (x,))[0])(stacked, x)
+    out.float().square().sum().backward()
+    for s, layer in enumerate(layers):
+        alone = layer(x[s])[0]
+        assert_rel("out", out[s], alone, TOLERANCE[torch.float32][0])
+        alone.float().square().sum().backward()
+        for key, p in layer.named_parameters():
+            assert p.grad is not None
+            assert_rel(key, stacked[key].grad[s], p.grad, TOLERANCE[BF16][0])
+
+
+def test_a_new_length_compiles_nothing() -> None:
+    layer = make(64, dtype=BF16)
+    block = launch.kernels(layer.layers[0].leaf.weight)
+    product = launch.products(layer.layers[0].leaf.weight)
+    kernels = [block.gated_forward, block.gated_backward]
+    kernels += [product.input_gradient, product.weight_gradient]
+
+    def compiled() -> list[int]:
+        return [sum(len(cache[0]) for cache in k.device_caches.values()) for k in kernels]
+
+    def train(batch: int, length: int) -> None:
+        layer(tokens(batch, length, dtype=BF16))[0].sum().backward()
+        layer(tokens(batch, length, dtype=BF16), output="last")[0].sum().backward()
+
+    # every way to read and write states once: rows of one stride, and not
+    for batch, length in ((1, 41), (3, 41), (3, 64)):
+        train(batch, length)
+    before = compiled()
+    for batch, length in ((2, 17), (5, 40), (7, 100), (128, 33), (1, 1000), (16, 256)):
+        train(batch, length)
+    assert compiled() == before
+
+
+def test_checkpoint_takes_less_memory() -> None:
+    taken = []
+    x = tokens(64, 1024, dtype=BF16)
+    for checkpoint in (False, True):
+        layer = make(256, dtype=BF16, checkpoint=checkpoint)
+        torch.cuda.synchronize()
+        before = torch.cuda.memory_allocated()
+        out = layer(x)[0]
+        taken.append(torch.cuda.memory_allocated() - before)
+        del out
+    # h and c of fewer than 3T nodes: 6 bytes for each feature; gates are 18 for each merge
+    assert taken[1] < 3 * 64 * 1024 * 256 * 6 * 1.05
+    assert taken[0] > 2.5 * taken[1]
+
+
+@pytest.mark.parametrize("length", [1, 2, 41, 64, 2048])
+@pytest.mark.parametrize("start", [0, -1])
+def test_leaves_of_a_table(length: int, start: int) -> None:
+    layer = make(137)
+    cell = layer.layers[0]
+    codes = torch.randint(3, (5, length), device="cuda")
+    start = start % length
+    with torch.no_grad():
+        table = cell.leaf(torch.eye(3, device="cuda"))
+        done = sweep_codes(codes, table, weights_of(cell), start, Products(BF16, "ieee"))
+        cell.double()
+        leaves = tuple(t.double()[codes] for t in table)
+        if length < 100:
+            h, c = prefixes(cell, leaves)
+        else:
+            eye = torch.eye(3, device="cuda", dtype=torch.float64)
+            exact = PRLSTM(3, 137, batch_first=True, device="cuda", dtype=torch.float64)
+            exact.load_state_dict(layer.state_dict())
+            sweep = exact.trace(eye[codes])[0]
+            h, c = sweep.read
+    for name, mine, other in zip("hc", done.read, (h, c), strict=True):
+        assert_rel(name, mine, other[:, start:], TOLERANCE[BF16][0])
+
+
+@pytest.mark.filterwarnings("ignore:TensorFloat32 tensor cores:UserWarning")
+def test_compiled_is_eager() -> None:
+    layer, x = make(64, dtype=BF16), tokens(4, 13, dtype=BF16)
+    fast = torch.compile(layer, fullgraph=True)
+    for mine, other in zip(fast(x)[0], layer(x)[0], strict=True):
+        assert_rel("compiled", mine, other, TOLERANCE[torch.float32][0])
+    exact = exact_values(layer, x, (0, 13))
+    fast(x)[0].float().sum().backward()
+    assert all(p.grad is not None and p.grad.isfinite().all() for p in layer.parameters())
+    assert_rel("h", fast(x)[0], exact["h"], TOLERANCE[BF16][0])
+
+
+def test_captured_is_eager() -> None:
+    layer, x = make(64, dtype=BF16), tokens(4, 41, dtype=BF16)
+    with torch.no_grad():
+        for _ in range(2):
+            layer(x)
+        graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(graph):
+            out, _ = layer(x)
+        fresh = tokens(4, 41, dtype=BF16)
+        x.copy_(fresh)
+        graph.replay()
+        assert torch.equal(out, layer(fresh)[0])
