@@ -78,7 +78,6 @@ def block() -> list[Row]:
 def _block(hidden: int, states: int, operand: torch.dtype, precision: str) -> Row:
     cell = LSTMCell(hidden, hidden, refine=1, device=DEVICE)
     stages = Stages(*weights_of(cell).stacked(), operand, precision)
-    kind = ("leaf", "refine", "compose")[states]
     which = (0, 2, 1)[states]
     inputs, size = max(states, 1), stages.size
     h, c = (torch.randn(1, ROWS, inputs, size, device=DEVICE) for _ in range(2))
@@ -94,7 +93,7 @@ def _block(hidden: int, states: int, operand: torch.dtype, precision: str) -> Ro
         launch.forward(
             places(h, inputs), places(c, states), stages.tiled[which],
             compact(new_h, 0, ROWS), compact(new_c, 0, ROWS), None, Shape(1, 1, ROWS),
-            tile=stages.tile(kind), precision=precision,
+            precision=precision,
         )  # fmt: skip
 
     new_h.fill_(torch.nan)
@@ -112,7 +111,7 @@ def _block(hidden: int, states: int, operand: torch.dtype, precision: str) -> Ro
     flops = 2 * ROWS * module.weight.numel()
     name = "float32" if operand == torch.float32 else str(operand).removeprefix("torch.")
     row = measured(
-        call, what=f"block n={states}", hidden_size=hidden, rows=ROWS,
+        captured(call), what=f"block n={states}", hidden_size=hidden, rows=ROWS, how="captured",
         precision=precision if name == "float32" else name, error=max(errors),
     )  # fmt: skip
     return row | {"tflops": round(flops / row["ms"] / 1e9, 1)}

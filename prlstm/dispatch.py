@@ -36,7 +36,7 @@ def sweep_tokens(
     `every` one is asked for.
     """
     # a cell of the user's own may be one of ours with another merge
-    if type(cell) is LSTMCell:
+    if isinstance(cell, LSTMCell) and type(cell) is LSTMCell:
         products = choose(backend.name, cell.leaf.weight)
         if products is not None:
             weights = weights_of(cell)

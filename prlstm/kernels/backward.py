@@ -82,9 +82,7 @@ class _Sums:
                 if found is None
                 else self.stages.natural_weight(block, found).to(weight.dtype)
             )
-        for block, (bias, parts) in enumerate(
-            zip(self.stages.biases, self.biases, strict=True)
-        ):
+        for block, (bias, parts) in enumerate(zip(self.stages.biases, self.biases, strict=True)):
             biases.append(self.stages.natural_bias(block, parts.sum(1)).to(bias.dtype))
         return weights, biases
 
@@ -121,7 +119,9 @@ def sweep_backward(
         ]
 
     every = [] if kept is None else memory(batch * layout.merges)
-    adds = {level: blocks_given or _clear(layout, given, level) for level in range(len(layout.sizes))}
+    adds = {
+        level: blocks_given or _clear(layout, given, level) for level in range(len(layout.sizes))
+    }
     numbers = range(len(layout.steps))
     for number in reversed(numbers):
         step = layout.steps[number]

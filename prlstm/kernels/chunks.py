@@ -95,10 +95,8 @@ def _cut(segments: Sequence[Segment], device: torch.device) -> Chunks:
         skip = 0
         while skip < segment.rows:
             rows = min(segment.rows - skip, each * len(bounds) - done)
-            fields.append(
-                [segment.row + skip, rows, skip, segment.length, int(segment.in_prefixes)]
-                + [*segment.left, *segment.right]
-            )
+            here = [segment.row + skip, rows, skip, segment.length, int(segment.in_prefixes)]
+            fields.append([*here, *segment.left, *segment.right])
             skip += rows
             done += rows
             if done == each * len(bounds) and done < total:
@@ -130,7 +128,7 @@ def weight_gradient(
     shape = (seeds, splits, columns, sizes.inputs * sizes.input_size)
     dweight = launch.empty(dgates, shape, torch.float32)
     tiles = -(-columns // tile.rows) * sizes.inputs * -(-sizes.input_size // width)
-    launch.products(dgates).weight_gradient[tiles, splits, seeds](
+    launch.gradients(dgates).weight_gradient[tiles, splits, seeds](
         descriptor(dgates.view(-1, columns), (tile.products, tile.rows)),
         rows,
         blocks,

@@ -81,7 +81,7 @@ def gated_forward(
     needs them.
     """
     new_h, new_c, gates = _outputs(h, c, weight, dtype, keep)
-    with torch.cuda.device_of(weight):
+    with torch.cuda.device(weight.get_device()):
         weights = _tiled(weight, bias, len(c))
         launch.forward(
             [States.of(t) for t in h],
@@ -149,7 +149,7 @@ def gated_backward(
     assert given is not None
     shape = Shape(*given.shape[:3])
     dgates, dz, dc_in, _ = _gradients(gates, c, weight, dh, dc)
-    with torch.cuda.device_of(weight):
+    with torch.cuda.device(weight.get_device()):
         weights = _tiled(weight, None, len(c))
         if gates.shape[1] != shape.rows:
             raise RuntimeError(

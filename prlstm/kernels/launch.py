@@ -7,11 +7,13 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from prlstm.kernels.tiles import arithmetic, block_for, block_tile, tile_for
+from prlstm.kernels.tiles import MANY_ROWS, arithmetic, block_for, block_tile, tile_for
 from prlstm.kernels.weights import Tiled, descriptor
 
 # tiles of the kernel that computes no products, and how many of them one program takes
 BACKWARD_ROWS, ROUNDS, BACKWARD_WARPS = 16, 4, 4
+# states that one program looks up
+LOOKED_UP_ROWS = 16
 # what begins at a multiple of so many bytes may be read by a descriptor
 DESCRIPTOR_BYTES = 16
 
@@ -30,7 +32,8 @@ class States(NamedTuple):
     def of(t: Tensor) -> "States":
         """All of `t` (S, B, L, size)."""
         dense = t if t.stride(-1) == 1 or t.shape[-1] == 1 else t.contiguous()
-        return States(dense, (*dense.stride()[:3], 0, 0))
+        seed, batch, state, _ = dense.stride()
+        return States(dense, (seed, batch, state, 0, 0))
 
 
 class Rows(NamedTuple):
@@ -89,19 +92,18 @@ def forward(
     c_in = c if index is None else [index]
     is_linear = pairs == shape.length and _is_linear((*h, *c_in, new_h, new_c), shape)
     d_c, d_h_out, d_c_out, d_gates = None, None, None, None
-    # a descriptor for one seed ends where its rows do
-    if is_linear and d_z is not None and shape.seeds == 1 and not tile.ahead:
+    # a row for each state and no more; descriptors for one seed end where its rows do
+    if pairs == shape.length and shape.seeds == 1 and shape.rows >= MANY_ROWS:
         box = (tile.rows, tile.features)
         if index is None:
             d_c = _described(c, sizes.hidden_size, shape, box)
-        d_h_out = _described([new_h], sizes.hidden_size, shape, box)
-        d_c_out = _described([new_c], sizes.hidden_size, shape, box)
-        if d_h_out is None or d_c_out is None:
-            d_h_out, d_c_out = None, None
+        outputs = [_described([one], sizes.hidden_size, shape, box) for one in (new_h, new_c)]
+        if None not in outputs:
+            d_h_out, d_c_out = outputs
         if gates is not None:
-            place = gates.first * weights.columns
-            where = (0, 0, weights.columns, place, place)
-            d_gates = _described([States(gates.tensor, where)], weights.columns, shape, box)
+            place, columns = gates.first * weights.columns, weights.columns
+            where = (0, columns * shape.length, columns, place, place)
+            d_gates = _described([States(gates.tensor, where)], columns, shape, box)
     rows = shape.batch * pairs
     tiles = -(-rows // tile.rows) * -(-sizes.hidden_size // tile.features)
     block.gated_forward[tiles, shape.seeds](
@@ -166,7 +168,7 @@ def backward(
     arrays = (*c, *dc_in, *(one for one in (dh, dc) if one is not None))
     grid = parts(shape.rows), -(-sizes.hidden_size // weights.features), shape.seeds
     block = kernels(dgates)
-    block.gated_backward[grid](
+    gradients(dgates).gated_backward[grid](
         gates.tensor,
         dgates,
         gates.first,
@@ -215,7 +217,7 @@ def input_gradient(
     width = min(tile.features, block_for(wide))
     tiles = -(-shape.rows // tile.rows) * -(-wide // width)
     matrix = dgates.tensor.view(-1, weights.columns)
-    products(matrix).input_gradient[tiles, shape.seeds](
+    gradients(matrix).input_gradient[tiles, shape.seeds](
         descriptor(matrix, (tile.rows, tile.products)),
         dgates.first,
         dgates.tensor.shape[1],
@@ -240,6 +242,23 @@ def input_gradient(
     )
 
 
+def look_up(table: Tensor, codes: Tensor, out: Tensor) -> None:
+    """Put the entries of `table` (S, V, H) at `codes` (S, B, L) into the first L states of `out`.
+
+    That may be states from some place on in memory (S, B, width, H).
+    """
+    from prlstm.kernels import pack
+
+    kernels(table)
+    (seeds, batch, length), size = codes.shape, table.shape[2]
+    grid = -(-length // LOOKED_UP_ROWS), batch, seeds
+    width = out.stride(1) // size
+    pack.look_up[grid](
+        table, codes, out, table.shape[1], length, width,
+        H=size, BLOCK_M=LOOKED_UP_ROWS, BLOCK_H=block_for(size),
+    )  # fmt: skip
+
+
 def kernels(operand: Tensor) -> ModuleType:
     """The kernels of the block, for a tensor that they can run on."""
     from prlstm.kernels import block
@@ -249,12 +268,12 @@ def kernels(operand: Tensor) -> ModuleType:
     return block
 
 
-def products(operand: Tensor) -> ModuleType:
-    """The kernels of the products, likewise."""
-    from prlstm.kernels import product
+def gradients(operand: Tensor) -> ModuleType:
+    """The kernels of the backward pass, likewise."""
+    from prlstm.kernels import gradients
 
     kernels(operand)
-    return product
+    return gradients
 
 
 def _operands(states: Sequence[States], count: int) -> list[Tensor | tuple[int, ...] | None]:
@@ -266,8 +285,7 @@ def _operands(states: Sequence[States], count: int) -> list[Tensor | tuple[int, 
 def _is_linear(arrays: Sequence[States], shape: Shape) -> bool:
     """Whether the states of all arrays follow one another, each array at one stride."""
     return all(
-        w[3] == w[4] and (shape.batch == 1 or w[1] == shape.length * w[2])
-        for _, w in arrays
+        w[3] == w[4] and (shape.batch == 1 or w[1] == shape.length * w[2]) for _, w in arrays
     )
 
 
@@ -319,6 +337,6 @@ def _joined(
 def _described(
     states: Sequence[States], size: int, shape: Shape, box: tuple[int, int]
 ) -> Any | None:
-    """The descriptor alone, of what is known to have a row for each merge and no more."""
+    """The descriptor alone, if there is a row for each merge and no more."""
     found = _joined(states, size, shape, box) if states else None
-    return None if found is None else found.descriptor
+    return None if found is None or found.pairs != shape.length else found.descriptor

@@ -9,6 +9,7 @@ distance; the first of a level alone may stand among the few.
 
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import pairwise
 from typing import NamedTuple
 
 import torch
@@ -109,7 +110,7 @@ def _lay_out(length: int, start: int, count: int) -> Layout:
     sizes = [count + count % 2 for count in counts]
     steps: list[Step] = []
     row = 0
-    for level, above in zip(levels, levels[1:-1], strict=False):
+    for level, above in pairwise(levels[:-1]):
         made = above.after - above.before
         k, out = level.index, blocks(above.index, above.before % 2)
         steps.append(Step(blocks(k, 0, 2), blocks(k, 1, 2), out, made, row))

@@ -61,11 +61,11 @@ class Nodes:
             self.blocks[level], self.behind[level] = (h, c), last
 
     def pair(self, level: int) -> Pair:
-        """h and c of the blocks of a level, or of all prefixes."""
+        """H and c of the blocks of a level, or of all prefixes."""
         return self.prefixes if level == PREFIXES else self.blocks[level]
 
     def at(self, array: Array) -> tuple[States, States]:
-        """h and c of an array, as a kernel finds them."""
+        """H and c of an array, as a kernel finds them."""
         h, c = self.pair(array.level)
         behind = self.behind.get(array.level, 0)
         return _states(h, array, behind), _states(c, array, behind)

@@ -34,13 +34,13 @@ def sweep_forward(
     precision: str,
     keep: str,
 ) -> list[Tensor]:
-    """h and c of the prefixes (S, B, slots, H); then what `keep` says.
+    """H and c of the prefixes (S, B, slots, H); then what `keep` says.
 
     That is, as `prlstm.kernels.layout` has it: h and c of every block that waits, (S, B, 1, H);
     or of all blocks, (S, B * blocks, H), and with gates what `_memory` lists.
     """
     layout, stages = lay_out(x.shape[2], start, count), Stages(weights, biases, operand, precision)
-    with torch.cuda.device_of(x):
+    with torch.cuda.device(x.get_device()):
         memory = _memory(x, stages, layout, keep)
         if keep == LAST:
             nodes = Nodes(layout, (memory[0], memory[1]), None)
@@ -90,7 +90,10 @@ def _fake_forward(
     precision: str,
     keep: str,
 ) -> list[Tensor]:
-    layout, stages = lay_out(int(x.shape[2]), start, count), Stages(weights, biases, operand, precision)
+    layout, stages = (
+        lay_out(int(x.shape[2]), start, count),
+        Stages(weights, biases, operand, precision),
+    )
     return _fake_last(x, stages, layout) if keep == LAST else _memory(x, stages, layout, keep)
 
 
@@ -113,7 +116,7 @@ def sweep_table(
 ) -> list[Tensor]:
     """The same for leaves `codes` (S, B, T) of a table: h and c (S, V, H). Keeps what waits."""
     layout, stages = lay_out(codes.shape[2], start), Stages(weights, biases, operand, precision)
-    with torch.cuda.device_of(codes):
+    with torch.cuda.device(codes.get_device()):
         memory = _memory(codes, stages, layout, LAST)
         nodes = Nodes(layout, (memory[0], memory[1]), None)
         padded = [
@@ -157,13 +160,16 @@ def sweep_backward(
     layout, stages = lay_out(x.shape[2], start, count), Stages(weights, biases, operand, precision)
     prefixes, blocks = (memory[0], memory[1]), (memory[2], memory[3])
     kept, gates = _kept(memory, stages) if keep == GATES else (None, None)
-    with torch.cuda.device_of(x):
+    with torch.cuda.device(x.get_device()):
         dprefixes = _copy(given[0], prefixes[0]), _copy(given[1], prefixes[1])
         blocks_given = given[2] is not None or given[3] is not None
         if blocks_given:
             dblocks = _copy(given[2], blocks[0]), _copy(given[3], blocks[1])
         else:
-            dblocks = launch.empty(x, blocks[0].shape, operand), launch.empty(x, blocks[1].shape, torch.float32)
+            dblocks = (
+                launch.empty(x, blocks[0].shape, operand),
+                launch.empty(x, blocks[1].shape, torch.float32),
+            )
         found = go_back(
             stages, layout, x, Nodes.of(layout, blocks, prefixes), kept, gates,
             Nodes.of(layout, dblocks, dprefixes), blocks_given=blocks_given, needs_x=needs_x,
@@ -174,7 +180,11 @@ def sweep_backward(
 
 def _copy(given: Tensor | None, like: Tensor) -> Tensor:
     """A gradient to be added to."""
-    return torch.zeros_like(like) if given is None else given.clone(memory_format=torch.contiguous_format)
+    return (
+        torch.zeros_like(like)
+        if given is None
+        else given.clone(memory_format=torch.contiguous_format)
+    )
 
 
 @sweep_backward.register_fake

@@ -1,4 +1,7 @@
-"""Weights are put in tiles, in Triton; letters and prefixes as in `prlstm.kernels.block`."""
+"""What is put in place before the products, in Triton: weights in tiles, entries of a table.
+
+Letters and prefixes as in `prlstm.kernels.block`.
+"""
 
 import triton
 import triton.language as tl
@@ -37,6 +40,26 @@ def pack_weights(
     m = (i_state < STATES)[None, :]
     tl.store(p_row + o_column[None, :], b_w.to(p_tiled.dtype.element_ty), m)
     if p_bias is not None:
-        if tl.program_id(1) == 0:
-            b_bias = tl.load(p_bias + o_row, m_h, 0.0)
-            tl.store(p_tiled_bias + o_tiled, b_bias.to(tl.float32))
+        # every program of the row, for the same value
+        b_bias = tl.load(p_bias + o_row, m_h, 0.0)
+        tl.store(p_tiled_bias + o_tiled, b_bias.to(tl.float32))
+
+
+@triton.jit(do_not_specialize=["entries", "length", "width"])
+def look_up(
+    p_table, p_codes, p_out, entries, length, width, H: tl.constexpr, BLOCK_M: tl.constexpr,
+    BLOCK_H: tl.constexpr,
+):  # fmt: skip
+    """Entries of a table (S, V, H) at codes (S, B, L), to the first L states of (S, B, width, H).
+
+    Grid: (tiles of L, B, S).
+    """
+    i_row = tl.program_id(2) * tl.num_programs(1) + tl.program_id(1)
+    o_l = tl.program_id(0) * BLOCK_M + tl.arange(0, BLOCK_M)
+    o_h = tl.arange(0, BLOCK_H)
+    m = (o_l < length)[:, None] & (o_h < H)[None, :]
+    o_code = tl.load(p_codes + i_row.to(tl.int64) * length + o_l, o_l < length, 0)
+    o_entry = (tl.program_id(2) * entries + o_code).to(tl.int64) * H
+    b_entry = tl.load(p_table + o_entry[:, None] + o_h[None, :], m, 0.0)
+    o_out = (i_row.to(tl.int64) * width + o_l) * H
+    tl.store(p_out + o_out[:, None] + o_h[None, :], b_entry, m)

@@ -15,8 +15,14 @@ from prlstm.kernels import launch
 from prlstm.kernels.launch import Rows, Shape, States
 from prlstm.kernels.nodes import compact
 from prlstm.kernels.tiles import arithmetic, features_for
-from prlstm.kernels.weights import ALIGNMENT, Block, Tiled, tile_weights, untile_bias, untile_weights
-
+from prlstm.kernels.weights import (
+    ALIGNMENT,
+    Block,
+    Tiled,
+    tile_weights,
+    untile_bias,
+    untile_weights,
+)
 
 # h and c of many states
 Pair = tuple[States, States]

@@ -2,10 +2,9 @@
 
 from collections.abc import Sequence
 
-import torch
 from torch import Tensor
 
-from prlstm.kernels.launch import Shape, States
+from prlstm.kernels.launch import Shape, States, look_up
 from prlstm.kernels.layout import Layout, Step
 from prlstm.kernels.nodes import Nodes
 from prlstm.kernels.stages import Kept, Stages
@@ -38,17 +37,15 @@ def sweep_codes(
     Where no prefix needs the c of more leaves than the last, the first level looks them up itself.
     (It does not look up h: all programs would read the few entries from one part of the cache.)
     """
-    length = codes.shape[2]
-    rows = torch.arange(codes.shape[0], device=codes.device)[:, None, None]
     is_prefix = 0 in [level for _, level in layout.from_blocks]
     nodes.begin(0)
     h, c = nodes.pair(0)
-    h[:, :, :length] = table[0][rows, codes]
+    look_up(table[0], codes, h)
     if layout.needs_last_alone(0) and not is_prefix:
-        c[:, :, length - 1] = table[1][rows, codes[:, :, -1:]][:, :, 0]
+        look_up(table[1], codes[:, :, -1:].contiguous(), c[:, :, codes.shape[2] - 1 :])
         merge_nodes(stages, layout, nodes, lookup=(codes, table[1]))
     else:
-        c[:, :, :length] = table[1][rows, codes]
+        look_up(table[1], codes, c)
         merge_nodes(stages, layout, nodes)
 
 

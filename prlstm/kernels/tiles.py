@@ -5,6 +5,7 @@ anything anew.
 """
 
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 import torch
 
@@ -32,8 +33,10 @@ class Tile:
     ahead: bool = False
 
 
-# up to so many rows do not fill a device: one program less to wait for counts more than its work
+# up to so many rows do not fill a device: how long a program takes counts, not how many there are
 FEW_ROWS = 512
+# from so many rows on, descriptors for all that is read and written are worth making
+MANY_ROWS = 1 << 14
 
 # Keyed by kernel and arithmetic of the products. The forward kernel goes by what it computes:
 # "leaf", "refine", "compose", of 0, 1 and 2 incoming states, and "few" of them; "input" and
@@ -44,7 +47,7 @@ _HALF = {
     "refine": Tile(128, FEATURES, 64, stages=2),
     "compose": Tile(128, FEATURES, 64),
     "refine few": Tile(32, FEATURES, 64, stages=4, ahead=True),
-    "compose few": Tile(32, FEATURES, 64, stages=6, ahead=True),
+    "compose few": Tile(64, FEATURES, 64, stages=4, ahead=True),
     "input": Tile(128, 128, 64),
     "weight": Tile(256, 128, 64, warps=8),
 }
@@ -96,6 +99,7 @@ def tile_for(kernel: str, arithmetic: str) -> Tile:
     return TILES[kernel, arithmetic]
 
 
+@lru_cache
 def block_tile(states: int, arithmetic: str, hidden_size: int, rows: int) -> Tile:
     """The entry for the forward kernel, for so many states that come in and go out."""
     kernel = BLOCKS[states]

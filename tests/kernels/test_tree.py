@@ -10,7 +10,7 @@ from torch.nn.utils.rnn import PackedSequence, pack_sequence
 
 from prlstm import PRLSTM
 from prlstm.dispatch import weights_of
-from prlstm.kernels import launch
+from prlstm.kernels import launch, tiles
 from prlstm.kernels.choose import Products, choose
 from prlstm.kernels.operator import GATES, sweep_forward
 from prlstm.kernels.tree import sweep_codes
@@ -39,6 +39,16 @@ def test_lengths(length: int) -> None:
 @pytest.mark.parametrize("hidden", [1, 16, 33, 137])
 def test_hidden_sizes(hidden: int) -> None:
     check(make(hidden), tokens(1, 3))
+
+
+@pytest.mark.parametrize("batch", [1, 2])
+def test_many_rows(batch: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    # by descriptors, as where there are enough of them to fill a device
+    monkeypatch.setattr(tiles, "FEW_ROWS", 0)
+    monkeypatch.setattr(launch, "MANY_ROWS", 0)
+    tiles.block_tile.cache_clear()
+    check(make(33), tokens(batch, 11))
+    tiles.block_tile.cache_clear()
 
 
 @pytest.mark.parametrize("checkpoint", [False, True])
@@ -211,11 +221,15 @@ def test_backends_by_name() -> None:
     assert choose("triton", weight) == EXACT
     with torch.autocast("cpu", torch.bfloat16):
         assert choose("triton", weight) == Products(torch.bfloat16, "ieee")
-    with pytest.raises(TypeError, match=r"weights are torch.float64, expected one of torch.float32"):
+    with pytest.raises(
+        TypeError, match=r"weights are torch.float64, expected one of torch.float32"
+    ):
         choose("triton", weight.double())
     with pytest.raises(ValueError, match=r"backend='cuda': expected 'eager' or 'triton', or None"):
         PRLSTM(3, 5, backend="cuda")
-    with pytest.raises(ValueError, match=r"backend='triton': expected cell='lstm', got cell='relu'"):
+    with pytest.raises(
+        ValueError, match=r"backend='triton': expected cell='lstm', got cell='relu'"
+    ):
         PRLSTM(3, 5, cell="relu", backend="triton")
     with pytest.raises(ValueError, match=r"checkpoint=1: expected True or False"):
         PRLSTM(3, 5, checkpoint=1)  # type: ignore[arg-type]

@@ -31,7 +31,7 @@ def tokens(*shape: int, dtype: torch.dtype = torch.float32) -> Tensor:
 
 
 def definition(layer: PRLSTM, x: Tensor) -> tuple[Tensor, Tensor]:
-    """h and c after every token: each prefix by itself, straight from the definition."""
+    """H and c after every token: each prefix by itself, straight from the definition."""
     cell = layer.layers[0]
     assert isinstance(cell, LSTMCell)
     return prefixes(cell, cell.leaf(x))
