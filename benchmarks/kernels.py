@@ -23,8 +23,8 @@ from prlstm.cells import LSTMCell, gated_block
 from prlstm.dispatch import weights_of
 from prlstm.kernels import launch
 from prlstm.kernels.choose import Products
-from prlstm.kernels.launch import Shape, States
 from prlstm.kernels.nodes import compact
+from prlstm.kernels.places import Shape, States
 from prlstm.kernels.stages import Stages
 from prlstm.kernels.tree import sweep_codes
 

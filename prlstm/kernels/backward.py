@@ -12,9 +12,9 @@ from torch import Tensor
 
 from prlstm.kernels import launch
 from prlstm.kernels.chunks import Chunks, merge_chunks, plain_chunks, weight_gradient
-from prlstm.kernels.launch import Rows, Shape
 from prlstm.kernels.layout import PREFIXES, Layout
 from prlstm.kernels.nodes import Nodes, compact
+from prlstm.kernels.places import Rows, Shape
 from prlstm.kernels.stages import Kept, Stages
 from prlstm.kernels.sweep import merge_step
 

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from prlstm.kernels import launch
 from prlstm.kernels.check import check_arguments
-from prlstm.kernels.launch import Rows, Shape, States
+from prlstm.kernels.places import Rows, Shape, States
 from prlstm.kernels.tiles import features_for
 from prlstm.kernels.weights import Block, Tiled, tile_weights, untile_bias, untile_weights
 

@@ -1,12 +1,14 @@
 """How the kernels are launched: places, tiles, descriptors. Triton comes with the first launch."""
 
 from collections.abc import Sequence
+from functools import cache
+from importlib import import_module
 from types import ModuleType
-from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
 
+from prlstm.kernels.places import Rows, Shape, States, are_multiples, described, is_linear, joined
 from prlstm.kernels.tiles import MANY_ROWS, arithmetic, block_for, block_tile, tile_for
 from prlstm.kernels.weights import Tiled, descriptor
 
@@ -14,46 +16,6 @@ from prlstm.kernels.weights import Tiled, descriptor
 BACKWARD_ROWS, ROUNDS, BACKWARD_WARPS = 16, 4, 4
 # states that one program looks up
 LOOKED_UP_ROWS = 16
-# what begins at a multiple of so many bytes may be read by a descriptor
-DESCRIPTOR_BYTES = 16
-
-
-class States(NamedTuple):
-    """Many states in one tensor, as a kernel finds them.
-
-    `where` holds the strides of seed, batch and state, the place that strides count from, and
-    the place of the first state, which may stand elsewhere.
-    """
-
-    tensor: Tensor
-    where: tuple[int, int, int, int, int]
-
-    @staticmethod
-    def of(t: Tensor) -> "States":
-        """All of `t` (S, B, L, size)."""
-        dense = t if t.stride(-1) == 1 or t.shape[-1] == 1 else t.contiguous()
-        seed, batch, state, _ = dense.stride()
-        return States(dense, (seed, batch, state, 0, 0))
-
-
-class Rows(NamedTuple):
-    """Rows of `tensor` (S, R, columns), from `first` on: one for each state that is computed."""
-
-    tensor: Tensor
-    first: int
-
-
-class Shape(NamedTuple):
-    """How many states are computed: `length` for each of `batch` rows, of each seed."""
-
-    seeds: int
-    batch: int
-    length: int
-
-    @property
-    def rows(self) -> int:
-        """States of a seed."""
-        return self.batch * self.length
 
 
 def empty(like: Tensor, shape: Sequence[int], dtype: torch.dtype | None = None) -> Tensor:
@@ -85,25 +47,25 @@ def forward(
     tile = block_tile(sizes.states, how, sizes.hidden_size, shape.seeds * shape.rows)
     products = min(tile.products, block_for(sizes.input_size))
     # the incoming h as one row, if they stand so
-    joined = None
+    found = None
     if sizes.input_size == weights.spacing:
-        joined = _joined(h, sizes.input_size, shape, (tile.rows, products))
-    d_z, z_rows, pairs = joined or (None, 0, shape.length)
+        found = joined(h, sizes.input_size, shape, (tile.rows, products))
+    d_z, z_rows, pairs = found or (None, 0, shape.length)
     c_in = c if index is None else [index]
-    is_linear = pairs == shape.length and _is_linear((*h, *c_in, new_h, new_c), shape)
+    linear = pairs == shape.length and is_linear((*h, *c_in, new_h, new_c), shape)
     d_c, d_h_out, d_c_out, d_gates = None, None, None, None
     # a row for each state and no more; descriptors for one seed end where its rows do
     if pairs == shape.length and shape.seeds == 1 and shape.rows >= MANY_ROWS:
         box = (tile.rows, tile.features)
         if index is None:
-            d_c = _described(c, sizes.hidden_size, shape, box)
-        outputs = [_described([one], sizes.hidden_size, shape, box) for one in (new_h, new_c)]
+            d_c = described(c, sizes.hidden_size, shape, box)
+        outputs = [described([one], sizes.hidden_size, shape, box) for one in (new_h, new_c)]
         if None not in outputs:
             d_h_out, d_c_out = outputs
         if gates is not None:
             place, columns = gates.first * weights.columns, weights.columns
             where = (0, columns * shape.length, columns, place, place)
-            d_gates = _described([States(gates.tensor, where)], columns, shape, box)
+            d_gates = described([States(gates.tensor, where)], columns, shape, box)
     rows = shape.batch * pairs
     tiles = -(-rows // tile.rows) * -(-sizes.hidden_size // tile.features)
     block.gated_forward[tiles, shape.seeds](
@@ -136,8 +98,8 @@ def forward(
         PRECISION=precision,
         # the interpreter knows no instruction of the hardware
         FAST=weights.weight.dtype != torch.float32 and not block.INTERPRETED,
-        LINEAR=is_linear,
-        ALIGNED=_are_multiples((*h, *c, new_h, new_c)),
+        LINEAR=linear,
+        ALIGNED=are_multiples((*h, *c, new_h, new_c)),
         AHEAD=tile.ahead,
         num_warps=tile.warps,
         num_stages=tile.stages,
@@ -188,8 +150,8 @@ def backward(
         FAST=dgates.dtype != torch.float32 and not block.INTERPRETED,
         ADD_LEFT=add[0],
         ADD_RIGHT=add[1],
-        LINEAR=_is_linear(arrays, shape),
-        ALIGNED=_are_multiples(arrays),
+        LINEAR=is_linear(arrays, shape),
+        ALIGNED=are_multiples(arrays),
         num_warps=BACKWARD_WARPS,
     )
 
@@ -235,8 +197,8 @@ def input_gradient(
         PRECISION=precision,
         ADD_LEFT=add[0],
         ADD_RIGHT=add[1],
-        LINEAR=_is_linear(dh, shape),
-        ALIGNED=_are_multiples(dh),
+        LINEAR=is_linear(dh, shape),
+        ALIGNED=are_multiples(dh),
         num_warps=tile.warps,
         num_stages=tile.stages,
     )
@@ -247,13 +209,11 @@ def look_up(table: Tensor, codes: Tensor, out: Tensor) -> None:
 
     That may be states from some place on in memory (S, B, width, H).
     """
-    from prlstm.kernels import pack
-
     kernels(table)
     (seeds, batch, length), size = codes.shape, table.shape[2]
     grid = -(-length // LOOKED_UP_ROWS), batch, seeds
     width = out.stride(1) // size
-    pack.look_up[grid](
+    _imported("pack").look_up[grid](
         table, codes, out, table.shape[1], length, width,
         H=size, BLOCK_M=LOOKED_UP_ROWS, BLOCK_H=block_for(size),
     )  # fmt: skip
@@ -261,8 +221,7 @@ def look_up(table: Tensor, codes: Tensor, out: Tensor) -> None:
 
 def kernels(operand: Tensor) -> ModuleType:
     """The kernels of the block, for a tensor that they can run on."""
-    from prlstm.kernels import block
-
+    block = _imported("block")
     if operand.device.type != "cuda" and not block.INTERPRETED:
         raise ValueError(f"weight is on {operand.device}: expected a CUDA device")
     return block
@@ -270,73 +229,16 @@ def kernels(operand: Tensor) -> ModuleType:
 
 def gradients(operand: Tensor) -> ModuleType:
     """The kernels of the backward pass, likewise."""
-    from prlstm.kernels import gradients
-
     kernels(operand)
-    return gradients
+    return _imported("gradients")
+
+
+@cache
+def _imported(name: str) -> ModuleType:
+    return import_module(f"prlstm.kernels.{name}")
 
 
 def _operands(states: Sequence[States], count: int) -> list[Tensor | tuple[int, ...] | None]:
     """Tensor and places of each, then None for those that are missing."""
     given: list[Tensor | tuple[int, ...] | None] = [part for one in states for part in one]
     return given + [None] * (2 * (count - len(states)))
-
-
-def _is_linear(arrays: Sequence[States], shape: Shape) -> bool:
-    """Whether the states of all arrays follow one another, each array at one stride."""
-    return all(
-        w[3] == w[4] and (shape.batch == 1 or w[1] == shape.length * w[2]) for _, w in arrays
-    )
-
-
-def _are_multiples(arrays: Sequence[States]) -> bool:
-    return not any(number % 16 for _, where in arrays for number in where)
-
-
-class _Joined(NamedTuple):
-    """A descriptor of rows; how many there are for each seed, and for each row of the batch."""
-
-    descriptor: Any
-    each: int
-    pairs: int
-
-
-def _joined(
-    states: Sequence[States], size: int, shape: Shape, box: tuple[int, int]
-) -> _Joined | None:
-    """One row for each merge, if its states stand side by side.
-
-    There may be more rows than merges: at the end of a level a state may have no partner.
-    """
-    from triton.tools.tensor_descriptor import TensorDescriptor
-
-    tensor, (seed, batch, step, start, begin) = states[0]
-    for j, (other, where) in enumerate(states[1:], 1):
-        at = start + j * size
-        if other is not tensor or where != (seed, batch, step, at, at):
-            return None
-    bytes_each, width = tensor.element_size(), len(states) * size
-    is_aligned = not (
-        step * bytes_each % DESCRIPTOR_BYTES
-        or (tensor.data_ptr() + start * bytes_each) % DESCRIPTOR_BYTES
-    )
-    if begin != start or step < width or not is_aligned or (shape.seeds > 1 and seed % step):
-        return None
-    pairs, rest = (shape.length, 0) if shape.batch == 1 else divmod(batch, step)
-    if rest or not shape.length <= pairs <= shape.length + 1:
-        return None
-    each = seed // step if shape.seeds > 1 else 0
-    # the last row may have no partner in memory either
-    origin = tensor.storage_offset() + start
-    there = tensor.untyped_storage().nbytes() // bytes_each - origin
-    rows = min((shape.seeds - 1) * each + shape.batch * pairs, (there - width) // step + 1)
-    base = tensor.as_strided((1,), (1,), origin)
-    return _Joined(TensorDescriptor(base, [rows, width], [step, 1], list(box)), each, pairs)
-
-
-def _described(
-    states: Sequence[States], size: int, shape: Shape, box: tuple[int, int]
-) -> Any | None:
-    """The descriptor alone, if there is a row for each merge and no more."""
-    found = _joined(states, size, shape, box) if states else None
-    return None if found is None or found.pairs != shape.length else found.descriptor

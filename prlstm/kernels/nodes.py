@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from torch import Tensor
 
 from prlstm.kernels import launch
-from prlstm.kernels.launch import States
 from prlstm.kernels.layout import PREFIXES, Array, Layout
+from prlstm.kernels.places import States
 
 Pair = tuple[Tensor, Tensor]
 

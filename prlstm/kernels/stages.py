@@ -12,8 +12,8 @@ import torch
 from torch import Tensor
 
 from prlstm.kernels import launch
-from prlstm.kernels.launch import Rows, Shape, States
 from prlstm.kernels.nodes import compact
+from prlstm.kernels.places import Rows, Shape, States
 from prlstm.kernels.tiles import arithmetic, features_for
 from prlstm.kernels.weights import (
     ALIGNMENT,

@@ -4,9 +4,10 @@ from collections.abc import Sequence
 
 from torch import Tensor
 
-from prlstm.kernels.launch import Shape, States, look_up
+from prlstm.kernels.launch import look_up
 from prlstm.kernels.layout import Layout, Step
 from prlstm.kernels.nodes import Nodes
+from prlstm.kernels.places import Shape, States
 from prlstm.kernels.stages import Kept, Stages
 
 
