@@ -19,7 +19,7 @@ from prlstm.training import Request, RunConfig, score, train
 
 RESULTS = Path(__file__).parent / "results" / "precision.jsonl"
 # updates that each task needs
-STEPS = {"parity_check": 1000, "missing_duplicate_string": 1000, "cycle_navigation": 5000}
+STEPS = {"parity_check": 1000, "missing_duplicate_string": 1000, "cycle_navigation": 4000}
 
 
 def main(

@@ -8,7 +8,16 @@ from types import ModuleType
 import torch
 from torch import Tensor
 
-from prlstm.kernels.places import Rows, Shape, States, are_multiples, described, is_linear, joined
+from prlstm.kernels.places import (
+    Rows,
+    Shape,
+    States,
+    are_multiples,
+    described,
+    folded,
+    is_linear,
+    joined,
+)
 from prlstm.kernels.tiles import MANY_ROWS, arithmetic, block_for, block_tile, tile_for
 from prlstm.kernels.weights import Tiled, descriptor
 
@@ -42,6 +51,10 @@ def forward(
     sizes = weights.block
     if shape.seeds * shape.rows * sizes.hidden_size == 0:
         return
+    each = [*h, *(c if index is None else [index])]
+    (new_h, new_c, *each), shape = folded([new_h, new_c, *each], shape)
+    h, rest = each[: len(h)], each[len(h) :]
+    c, index = (rest, None) if index is None else (c, rest[0])
     block = kernels(weights.weight)
     how = arithmetic(weights.weight.dtype, precision)
     tile = block_tile(sizes.states, how, sizes.hidden_size, shape.seeds * shape.rows)
@@ -127,7 +140,10 @@ def backward(
     sizes = weights.block
     if shape.seeds * shape.rows * sizes.hidden_size == 0:
         return
-    arrays = (*c, *dc_in, *(one for one in (dh, dc) if one is not None))
+    given = [one for one in (dh, dc) if one is not None]
+    arrays, shape = folded([*c, *dc_in, *given], shape)
+    c, dc_in, given = arrays[: len(c)], arrays[len(c) : 2 * len(c)], arrays[2 * len(c) :]
+    dh, dc = (None if one is None else given.pop(0) for one in (dh, dc))
     grid = parts(shape.rows), -(-sizes.hidden_size // weights.features), shape.seeds
     block = kernels(dgates)
     gradients(dgates).gated_backward[grid](
@@ -174,6 +190,7 @@ def input_gradient(
     sizes = weights.block
     if shape.seeds * shape.rows == 0:
         return
+    dh, shape = folded(dh, shape)
     tile = tile_for("input", arithmetic(weights.weight.dtype, precision))
     wide = sizes.inputs * sizes.input_size
     width = min(tile.features, block_for(wide))
