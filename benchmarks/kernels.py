@@ -136,11 +136,13 @@ def lookup() -> list[Row]:
     with torch.no_grad():
         want = layer(eye.double()[codes[:COMPARED]], output="last")[0]
     error = relative_error(call()[:COMPARED, 0], want)
-    known = {"what": "lookup", "batch": batch, "length": length, "hidden_size": HIDDEN}
-    known |= {"precision": "bfloat16", "error": error}
+    known = {"batch": batch, "length": length, "hidden_size": HIDDEN, "precision": "bfloat16"}
+    lstm = nn.LSTM(VOCABULARY, HIDDEN, batch_first=True).to(DEVICE, torch.bfloat16)
+    cudnn = inference(lstm, eye.bfloat16()[codes])
     return [
-        measured(call, **known, how="called"),
-        measured(captured(call), **known, how="captured"),
+        measured(call, what="lookup", **known, how="called", error=error),
+        measured(captured(call), what="lookup", **known, how="captured", error=error),
+        measured(cudnn, what="lookup cudnn", **known, how="called"),
     ]
 
 

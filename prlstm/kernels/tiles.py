@@ -34,7 +34,7 @@ class Tile:
 
 
 # up to so many rows do not fill a device: how long a program takes counts, not how many there are
-FEW_ROWS = 512
+FEW_ROWS = 1024
 # from so many rows on, descriptors for all that is read and written are worth making
 MANY_ROWS = 1 << 14
 
