@@ -197,15 +197,14 @@ def _leaf_backward(
     dgates = launch.empty(gates, gates.shape)
     dh, dc = given.at(layout.leaves)
     launch.backward(Rows(gates, 0), dgates, [], dh, dc, [], sums.bias(0), tiled, shape)
-    plain = x.contiguous()
-    sums.add(0, dgates, plain, plain, plain_chunks(shape.rows, x.device))
+    sums.add(0, dgates, x, x, plain_chunks(shape.rows, x.device))
     if not needs_x:
         return None
     dx = launch.empty(like, (seeds, shape.rows, size))
     launch.input_gradient(
         Rows(dgates, 0), tiled, [compact(dx, 0, length)], shape, precision=stages.precision
     )
-    return dx.view(x.shape).to(x.dtype)
+    return dx.view(x.shape)
 
 
 def _carried(layout: Layout, given: Nodes, hidden_size: int) -> list[Tensor]:

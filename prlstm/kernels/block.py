@@ -82,8 +82,8 @@ def _incoming(
     d_c,
     p_c,
     c,
-    p_index,
-    index,
+    p_codes,
+    o_codes,
     i_seed,
     i_m,
     i_h,
@@ -102,9 +102,9 @@ def _incoming(
     if d_c is not None:
         return d_c.load([i_m * BLOCK_M, STATE * H + i_h * BLOCK_H])
     else:
-        if p_index is not None:
-            o_index = place(i_seed, o_row, length, index, LINEAR, False) + STATE
-            o_in = tl.load(p_index + o_index).to(tl.int64) * c[2] + i_seed.to(tl.int64) * c[0]
+        if p_codes is not None:
+            o_in = tl.load(p_codes + o_codes + STATE).to(tl.int64) * c[2]
+            o_in += i_seed.to(tl.int64) * c[0]
             o_in = tl.multiple_of(o_in, 16) if ALIGNED else o_in
         else:
             o_in = place(i_seed, o_row, length, c, LINEAR, ALIGNED)
@@ -113,7 +113,7 @@ def _incoming(
 
 @triton.jit(
     do_not_specialize=[
-        "z_rows", "h_left", "h_right", "c_left", "c_right", "index", "h_out", "c_out",
+        "z_rows", "codes_seed", "codes_batch",
         "g_row", "g_rows", "rows", "pairs", "length",
     ]
 )  # fmt: skip
@@ -129,8 +129,9 @@ def gated_forward(
     c_left,
     p_c_right,
     c_right,
-    p_index,
-    index,
+    p_codes,
+    codes_seed,
+    codes_batch,
     d_four,
     d_one,
     p_bias,
@@ -166,7 +167,7 @@ def gated_forward(
     What there is none of comes as None: the bias, `gates` where no gradient is wanted, the right
     state for n < 2, c for n = 0. With `d_z` the incoming h of a row stand side by side, `z_rows`
     rows for each seed; else they are read through a pointer for each. With `d_c` the incoming c
-    stand so too. With `p_index` they are looked up: those of a row are of two neighbours there.
+    stand so too. With `p_codes` they are looked up: those of a row are of two neighbours there.
     With AHEAD they are read before the products, not after them. With `d_h_out` and `d_c_out` the
     results are one row after the other, with `d_gates` the gates are.
 
@@ -199,15 +200,19 @@ def gated_forward(
     m = m_gates
     if H % BLOCK_H != 0:
         m = m & (o_h < H)[None, :]
+    o_codes = None
+    if p_codes is not None:
+        o_codes = i_seed.to(tl.int64) * codes_seed + (o_row // pairs).to(tl.int64) * codes_batch
+        o_codes += 2 * (o_row % pairs)
     if AHEAD:
         if N > 0:
             b_c1 = _incoming(
-                d_c, p_c_left, c_left, p_index, index, i_seed, i_m, i_h, o_row, pairs, o_h, m,
+                d_c, p_c_left, c_left, p_codes, o_codes, i_seed, i_m, i_h, o_row, pairs, o_h, m,
                 0, H, BLOCK_M, BLOCK_H, LINEAR, ALIGNED,
             )  # fmt: skip
         if N > 1:
             b_c2 = _incoming(
-                d_c, p_c_right, c_right, p_index, index, i_seed, i_m, i_h, o_row, pairs, o_h, m,
+                d_c, p_c_right, c_right, p_codes, o_codes, i_seed, i_m, i_h, o_row, pairs, o_h, m,
                 1, H, BLOCK_M, BLOCK_H, LINEAR, ALIGNED,
             )  # fmt: skip
 
@@ -271,7 +276,7 @@ def gated_forward(
         b_f1 = _gate_sum(b_f1, p_bias, d_gates, row, column, p_gates, m_gates, 0, BLOCK_H)
         if not AHEAD:
             b_c1 = _incoming(
-                d_c, p_c_left, c_left, p_index, index, i_seed, i_m, i_h, o_row, pairs, o_h, m,
+                d_c, p_c_left, c_left, p_codes, o_codes, i_seed, i_m, i_h, o_row, pairs, o_h, m,
                 0, H, BLOCK_M, BLOCK_H, LINEAR, ALIGNED,
             )  # fmt: skip
         b_c += sigmoid(b_f1, FAST) * b_c1
@@ -279,7 +284,7 @@ def gated_forward(
         b_f2 = _gate_sum(b_f2, p_bias, d_gates, row, column, p_gates, m_gates, 1, BLOCK_H)
         if not AHEAD:
             b_c2 = _incoming(
-                d_c, p_c_right, c_right, p_index, index, i_seed, i_m, i_h, o_row, pairs, o_h, m,
+                d_c, p_c_right, c_right, p_codes, o_codes, i_seed, i_m, i_h, o_row, pairs, o_h, m,
                 1, H, BLOCK_M, BLOCK_H, LINEAR, ALIGNED,
             )  # fmt: skip
         b_c += sigmoid(b_f2, FAST) * b_c2

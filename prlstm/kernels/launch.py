@@ -42,19 +42,18 @@ def forward(
     shape: Shape,
     *,
     precision: str,
-    index: States | None = None,
+    codes: Tensor | None = None,
 ) -> None:
     """Compute `new_h`, `new_c` and, where they are wanted, the gates' sums.
 
-    With `index` the incoming c are looked up, two neighbours there for each new state.
+    With `codes` (S, B, T) the incoming c are looked up, those of two neighbours for each state.
     """
     sizes = weights.block
     if shape.seeds * shape.rows * sizes.hidden_size == 0:
         return
-    each = [*h, *(c if index is None else [index])]
-    (new_h, new_c, *each), shape = folded([new_h, new_c, *each], shape)
-    h, rest = each[: len(h)], each[len(h) :]
-    c, index = (rest, None) if index is None else (c, rest[0])
+    if codes is None:
+        (new_h, new_c, *incoming), shape = folded([new_h, new_c, *h, *c], shape)
+        h, c = incoming[: len(h)], incoming[len(h) :]
     block = kernels(weights.weight)
     how = arithmetic(weights.weight.dtype, precision)
     tile = block_tile(sizes.states, how, sizes.hidden_size, shape.seeds * shape.rows)
@@ -64,13 +63,13 @@ def forward(
     if sizes.input_size == weights.spacing:
         found = joined(h, sizes.input_size, shape, (tile.rows, products))
     d_z, z_rows, pairs = found or (None, 0, shape.length)
-    c_in = c if index is None else [index]
-    linear = pairs == shape.length and is_linear((*h, *c_in, new_h, new_c), shape)
+    each = [*h, *(c if codes is None else []), new_h, new_c]
+    linear = pairs == shape.length and is_linear(each, shape)
     d_c, d_h_out, d_c_out, d_gates = None, None, None, None
     # a row for each state and no more; descriptors for one seed end where its rows do
     if pairs == shape.length and shape.seeds == 1 and shape.rows >= MANY_ROWS:
         box = (tile.rows, tile.features)
-        if index is None:
+        if codes is None:
             d_c = described(c, sizes.hidden_size, shape, box)
         outputs = [described([one], sizes.hidden_size, shape, box) for one in (new_h, new_c)]
         if None not in outputs:
@@ -87,7 +86,7 @@ def forward(
         *_operands([] if d_z is not None else h, 2),
         d_c,
         *_operands([] if d_c is not None else c, 2),
-        *_operands([] if index is None else [index], 1),
+        *((None, 0, 0) if codes is None else (codes, *codes.stride()[:2])),
         weights.descriptor((4 * tile.features, products)),
         weights.descriptor((tile.features, products)),
         weights.bias,

@@ -55,10 +55,13 @@ class Nodes:
             return
         if level not in self.layout.pending:
             del self.blocks[level]
-        else:
+        elif level not in self.behind:
             last = self.layout.counts[level] - 1
-            h, c = (t[:, :, last, None].clone() for t in self.blocks[level])
-            self.blocks[level], self.behind[level] = (h, c), last
+            self.put_last(level, *(t[:, :, last, None].clone() for t in self.blocks[level]))
+
+    def put_last(self, level: int, h: Tensor, c: Tensor) -> None:
+        """Nothing of a level but its last block, (S, B, 1, H)."""
+        self.blocks[level], self.behind[level] = (h, c), self.layout.counts[level] - 1
 
     def pair(self, level: int) -> Pair:
         """H and c of the blocks of a level, or of all prefixes."""

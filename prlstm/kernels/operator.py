@@ -44,12 +44,12 @@ def sweep_forward(
         memory = _memory(x, stages, layout, keep)
         if keep == LAST:
             nodes = Nodes(layout, (memory[0], memory[1]), None)
-            sweep_nodes(stages, layout, x, carried, nodes)
+            sweep_nodes(stages, layout, stages.tokens(x), carried, nodes)
             waiting = [t.clone() for k in layout.pending for t in nodes.last(k)]
             return [*memory, *waiting]
         kept, gates = _kept(memory, stages) if keep == GATES else (None, None)
         nodes = Nodes.of(layout, (memory[2], memory[3]), (memory[0], memory[1]))
-        sweep_nodes(stages, layout, x, carried, nodes, kept, gates)
+        sweep_nodes(stages, layout, stages.tokens(x), carried, nodes, kept, gates)
     return memory
 
 
@@ -171,10 +171,10 @@ def sweep_backward(
                 launch.empty(x, blocks[1].shape, torch.float32),
             )
         found = go_back(
-            stages, layout, x, Nodes.of(layout, blocks, prefixes), kept, gates,
+            stages, layout, stages.tokens(x), Nodes.of(layout, blocks, prefixes), kept, gates,
             Nodes.of(layout, dblocks, dprefixes), blocks_given=blocks_given, needs_x=needs_x,
         )  # fmt: skip
-    dx = [] if found.x is None else [found.x]
+    dx = [] if found.x is None else [found.x[..., : x.shape[3]].to(x.dtype, copy=True)]
     return [*found.weights, *found.biases, *found.carried, *dx]
 
 

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import torch
 from torch import Tensor
+from torch.nn import functional as F
 
 from prlstm.kernels import launch
 from prlstm.kernels.nodes import compact
@@ -66,7 +67,7 @@ class Stages:
     @property
     def size(self) -> int:
         """Features of a state in memory."""
-        return -(-self.hidden_size // ALIGNMENT) * ALIGNMENT
+        return _aligned(self.hidden_size)
 
     @property
     def arithmetic(self) -> str:
@@ -94,7 +95,7 @@ class Stages:
         inputs, hidden, size = self.weights[0].shape[2], self.hidden_size, self.size
         merges = [2] + [1] * (len(self.weights) - 2)
         return [
-            (Block(0, inputs, hidden), Block(0, inputs, size)),
+            (Block(0, inputs, hidden), Block(0, _aligned(inputs), size)),
             *((Block(n, hidden, hidden), Block(n, size, size)) for n in merges),
         ]
 
@@ -111,8 +112,14 @@ class Stages:
             [memory(self.size, torch.float32) for _ in stages[1:]],
         )
 
+    def tokens(self, x: Tensor) -> Tensor:
+        """Tokens (S, B, T, D) as the leaf reads them: of whole rows, in the type of products."""
+        features = x.shape[3]
+        grown = F.pad(x, (0, _aligned(features) - features)) if features % ALIGNMENT else x
+        return grown.to(self.operand).contiguous()
+
     def leaf(self, x: Tensor, out: Pair, gates: Tensor | None) -> None:
-        """The states of all tokens `x` (S, B, T, D); `gates` (S, B T, C) where they are kept."""
+        """The states of all `tokens` (S, B, T, D); `gates` (S, B T, C) where they are kept."""
         shape = Shape(*x.shape[:3])
         kept = None if gates is None else Rows(gates, 0)
         launch.forward(
@@ -128,12 +135,12 @@ class Stages:
         between: Kept,
         shape: Shape,
         row: int = 0,
-        index: States | None = None,
+        codes: Tensor | None = None,
     ) -> None:
         """Compose and refine.
 
         States between two stages go to `between`, from its row `row` on, and so do the gates if
-        it has room. With `index` left and right are looked up.
+        it has room. With `codes` left and right c are looked up.
         """
         h_in, c_in = [left[0], right[0]], [left[1], right[1]]
         for k, stage in enumerate(self.tiled[1:]):
@@ -143,7 +150,7 @@ class Stages:
             launch.forward(
                 h_in, c_in, stage, new_h, new_c,
                 Rows(between.gates[k], row) if between.gates else None, shape,
-                precision=self.precision, index=None if k else index,
+                precision=self.precision, codes=None if k else codes,
             )  # fmt: skip
             h_in, c_in = [new_h], [new_c]
 
@@ -192,3 +199,7 @@ class Stages:
     def natural_bias(self, block: int, dbias: Tensor) -> Tensor:
         """The same for the bias: (S, C)."""
         return untile_bias(dbias, *self._blocks()[block], self.features)
+
+
+def _aligned(size: int) -> int:
+    return -(-size // ALIGNMENT) * ALIGNMENT
