@@ -14,7 +14,6 @@ from prlstm.kernels.places import (
     States,
     are_multiples,
     described,
-    folded,
     is_linear,
     joined,
 )
@@ -51,9 +50,6 @@ def forward(
     sizes = weights.block
     if shape.seeds * shape.rows * sizes.hidden_size == 0:
         return
-    if codes is None:
-        (new_h, new_c, *incoming), shape = folded([new_h, new_c, *h, *c], shape)
-        h, c = incoming[: len(h)], incoming[len(h) :]
     block = kernels(weights.weight)
     how = arithmetic(weights.weight.dtype, precision)
     tile = block_tile(sizes.states, how, sizes.hidden_size, shape.seeds * shape.rows)
@@ -139,10 +135,7 @@ def backward(
     sizes = weights.block
     if shape.seeds * shape.rows * sizes.hidden_size == 0:
         return
-    given = [one for one in (dh, dc) if one is not None]
-    arrays, shape = folded([*c, *dc_in, *given], shape)
-    c, dc_in, given = arrays[: len(c)], arrays[len(c) : 2 * len(c)], arrays[2 * len(c) :]
-    dh, dc = (None if one is None else given.pop(0) for one in (dh, dc))
+    arrays = (*c, *dc_in, *(one for one in (dh, dc) if one is not None))
     grid = parts(shape.rows), -(-sizes.hidden_size // weights.features), shape.seeds
     block = kernels(dgates)
     gradients(dgates).gated_backward[grid](
@@ -189,7 +182,6 @@ def input_gradient(
     sizes = weights.block
     if shape.seeds * shape.rows == 0:
         return
-    dh, shape = folded(dh, shape)
     tile = tile_for("input", arithmetic(weights.weight.dtype, precision))
     wide = sizes.inputs * sizes.input_size
     width = min(tile.features, block_for(wide))
@@ -229,7 +221,7 @@ def look_up(table: Tensor, codes: Tensor, out: Tensor) -> None:
     (seeds, batch, length), size = codes.shape, table.shape[2]
     grid = -(-length // LOOKED_UP_ROWS), batch, seeds
     width = out.stride(1) // size
-    _imported("pack").look_up[grid](
+    imported("pack").look_up[grid](
         table, codes, out, table.shape[1], length, width,
         H=size, BLOCK_M=LOOKED_UP_ROWS, BLOCK_H=block_for(size),
     )  # fmt: skip
@@ -237,7 +229,7 @@ def look_up(table: Tensor, codes: Tensor, out: Tensor) -> None:
 
 def kernels(operand: Tensor) -> ModuleType:
     """The kernels of the block, for a tensor that they can run on."""
-    block = _imported("block")
+    block = imported("block")
     if operand.device.type != "cuda" and not block.INTERPRETED:
         raise ValueError(f"weight is on {operand.device}: expected a CUDA device")
     return block
@@ -246,11 +238,12 @@ def kernels(operand: Tensor) -> ModuleType:
 def gradients(operand: Tensor) -> ModuleType:
     """The kernels of the backward pass, likewise."""
     kernels(operand)
-    return _imported("gradients")
+    return imported("gradients")
 
 
 @cache
-def _imported(name: str) -> ModuleType:
+def imported(name: str) -> ModuleType:
+    """A module of kernels, which needs Triton."""
     return import_module(f"prlstm.kernels.{name}")
 
 

@@ -47,19 +47,6 @@ class Shape(NamedTuple):
         return self.batch * self.length
 
 
-def folded(arrays: Sequence[States], shape: Shape) -> tuple[list[States], Shape]:
-    """One state for each row of the batch is one row of so many states.
-
-    Else the stride of a state would mean nothing, and kernels are compiled by what it looks like.
-    """
-    if shape.length != 1 or shape.batch == 1:
-        return list(arrays), shape
-    return [
-        States(tensor, (seed, 0, batch, first, first))
-        for tensor, (seed, batch, _, _, first) in arrays
-    ], Shape(shape.seeds, 1, shape.batch)
-
-
 def is_linear(arrays: Sequence[States], shape: Shape) -> bool:
     """Whether the states of all arrays follow one another, each array at one stride."""
     return all(

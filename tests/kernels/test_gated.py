@@ -14,8 +14,8 @@ from tests.kernels.case import DEVICE, Case
 pytest.importorskip("triton")
 
 
-@pytest.mark.parametrize("rows", [0, 1, 7, 130])
-@pytest.mark.parametrize("hidden", [1, 5, 16, 33, 137])
+@pytest.mark.parametrize("rows", [0, 1, 130])
+@pytest.mark.parametrize("hidden", [1, 16, 33, 137])
 @pytest.mark.parametrize("states", [0, 1, 2])
 def test_is_the_definition(states: int, hidden: int, rows: int) -> None:
     Case(states, hidden, (rows,)).check()

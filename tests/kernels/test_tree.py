@@ -31,14 +31,14 @@ FLOAT = TOLERANCE[torch.float32]
 EXACT = Products(torch.float32, "ieee")
 
 
-@pytest.mark.parametrize("length", [1, 2, 3, 7, 8, 9, 13])
+@pytest.mark.parametrize("length", [1, 2, 3, 8, 13])
 def test_lengths(length: int) -> None:
     check(make(5), tokens(2, length))
 
 
-@pytest.mark.parametrize("hidden", [1, 16, 33, 137])
+@pytest.mark.parametrize("hidden", [1, 33, 137])
 def test_hidden_sizes(hidden: int) -> None:
-    check(make(hidden), tokens(1, 3))
+    check(make(hidden), tokens(1, 2))
 
 
 @pytest.mark.parametrize("batch", [1, 2])
@@ -47,25 +47,28 @@ def test_many_rows(batch: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tiles, "FEW_ROWS", 0)
     monkeypatch.setattr(launch, "MANY_ROWS", 0)
     tiles.block_tile.cache_clear()
-    check(make(33), tokens(batch, 11))
+    check(make(17), tokens(batch, 7))
     tiles.block_tile.cache_clear()
 
 
-@pytest.mark.parametrize("checkpoint", [False, True])
-@pytest.mark.parametrize("read", [(12, 13), (4, 9), (7, 8)])
+@pytest.mark.parametrize(
+    ("read", "checkpoint"), [((12, 13), False), ((12, 13), True), ((4, 9), True), ((7, 8), False)]
+)
 def test_only_what_is_read(read: tuple[int, int], checkpoint: bool) -> None:
     check(make(5, checkpoint=checkpoint), tokens(3, 13), read)
 
 
-@pytest.mark.parametrize("checkpoint", [False, True])
-@pytest.mark.parametrize("bias", [False, True])
-@pytest.mark.parametrize("refine", [0, 1, 2])
+@pytest.mark.parametrize(
+    ("refine", "bias", "checkpoint"),
+    [(0, True, False), (0, False, True), (1, False, True), (2, True, True), (2, False, False)],
+)
 def test_stages(refine: int, bias: bool, checkpoint: bool) -> None:
     check(make(5, refine=refine, bias=bias, checkpoint=checkpoint), tokens(2, 5))
 
 
-@pytest.mark.parametrize("checkpoint", [False, True])
-@pytest.mark.parametrize("cuts", [[1, 2], [3, 4], [4, 1, 1]])
+@pytest.mark.parametrize(
+    ("cuts", "checkpoint"), [([1, 2], False), ([3, 3], True), ([2, 1, 1], False)]
+)
 def test_any_cuts_are_the_whole(cuts: list[int], checkpoint: bool) -> None:
     layer, x = make(2, checkpoint=checkpoint), tokens(2, sum(cuts))
     whole = kernel_values(layer, x, (0, sum(cuts)))
@@ -133,8 +136,8 @@ def test_a_plain_state_and_every_node() -> None:
 
 @pytest.mark.parametrize("shared", [False, True])
 def test_vmap_is_a_loop(shared: bool) -> None:
-    layers = [make(5) for _ in range(3)]
-    x = tokens(2, 6) if shared else tokens(3, 2, 6)
+    layers = [make(5) for _ in range(2)]
+    x = tokens(2, 3) if shared else tokens(2, 2, 3)
     stacked, _ = stack_module_state(layers)  # type: ignore[arg-type]
 
     def run(parameters: dict[str, Tensor], x: Tensor) -> Tensor:
@@ -153,8 +156,8 @@ def test_vmap_is_a_loop(shared: bool) -> None:
 
 
 def test_two_runs_give_equal_bits() -> None:
-    layer, x = make(33), tokens(2, 7)
-    first, second = (kernel_values(layer, x, (0, 7)) for _ in range(2))
+    layer, x = make(17), tokens(2, 5)
+    first, second = (kernel_values(layer, x, (0, 5)) for _ in range(2))
     assert all(torch.equal(first[name], second[name]) for name in first)
 
 
@@ -168,8 +171,9 @@ def test_autocast_makes_half_precision_products_of_float32() -> None:
     assert not torch.equal(half, layer(x)[0])
 
 
-@pytest.mark.parametrize("length", [1, 2, 5, 8])
-@pytest.mark.parametrize("start", [0, -1])
+@pytest.mark.parametrize(
+    ("length", "start"), [(1, 0), (2, 0), (2, -1), (3, -1), (5, 0), (5, -1), (8, -1)]
+)
 def test_leaves_of_a_table(length: int, start: int) -> None:
     layer = make(5)
     cell = layer.layers[0]
