@@ -41,6 +41,8 @@ bench: $(READY)
 	$(BIN)/python benchmarks/tasks.py
 	$(BIN)/python benchmarks/models.py
 	$(BIN)/python benchmarks/training.py
+	if $(BIN)/python -c 'import sys, torch; sys.exit(not torch.cuda.is_available())'; then \
+	  $(BIN)/python benchmarks/kernels.py && $(BIN)/python benchmarks/precision.py; fi
 
 transcripts: $(READY)
 	$(BIN)/python docs/transcripts.py

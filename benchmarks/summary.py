@@ -6,7 +6,9 @@ import re
 from pathlib import Path
 
 import torch
+from kernel_tables import kernel_tables, precision_table, target_table
 from measure import Row
+from tables import machine, short, table
 
 from prlstm import models, tasks
 from prlstm.models.options import TapeOptions
@@ -51,17 +53,6 @@ def cell(row: Row | None) -> str:
         return "out of memory" if row["failed"] == "out of memory" else "refused"
     ms = f"{row['ms']:,.0f}" if row["ms"] >= 100 else f"{row['ms']:.2g}"
     return f"{ms} ms, {row['peak_bytes'] / 2**20:,.0f} MB"
-
-
-def table(header: list[str], lines: list[list[str]], text: tuple[int, ...] = (0,)) -> str:
-    """A table in Markdown: columns of text to the left, the others to the right."""
-    rule = ["---" if column in text else "--:" for column in range(len(header))]
-    return "\n".join("| " + " | ".join(line) + " |" for line in [header, rule, *lines]) + "\n"
-
-
-def machine(row: Row) -> str:
-    """The hardware of a row."""
-    return f"**{row['device']}**" + ("" if row["cuda"] else f" ({row['threads']} threads)")
 
 
 def layer_tables(rows: list[Row]) -> str:
@@ -172,7 +163,7 @@ def training_tables(rows: list[Row]) -> str:
         for name in dict.fromkeys(row["model"] for row in group):
             ours = [found[name, n, seeds]["ms_per_step_and_seed"] for n, seeds in columns]
             theirs = [found[name, n, columns[0][1]]["reference_ms"] for n in lengths]
-            lines.append([f"`{name}`", *(_short(ms) for ms in [*ours, *theirs])])
+            lines.append([f"`{name}`", *(short(ms) for ms in [*ours, *theirs])])
         parts.append(
             f"{machine(known)}, `{known['task']}`, batch {known['batch']}, {known['precision']}, "
             f"PyTorch {known['torch']}, commit {known['commit']}"
@@ -188,10 +179,6 @@ def training_tables(rows: list[Row]) -> str:
     return "\n".join(parts) + "\nA score:\n\n" + table(header, lines, text=(0, 1, 2))
 
 
-def _short(ms: float | None) -> str:
-    return "" if ms is None else f"{ms:,.0f}" if ms >= 100 else f"{ms:.3g}"
-
-
 # which part of which document is made of which rows
 MADE = [
     (ROOT / "README.md", "speed", "layer", layer_tables),
@@ -200,6 +187,9 @@ MADE = [
     (ROOT / "docs" / "models.md", "models", "models", model_table),
     (ROOT / "docs" / "models.md", "speed", "models", model_speed_tables),
     (ROOT / "docs" / "training.md", "speed", "training", training_tables),
+    (ROOT / "docs" / "performance.md", "kernels", "kernels", kernel_tables),
+    (ROOT / "docs" / "performance.md", "targets", "kernels", target_table),
+    (ROOT / "docs" / "performance.md", "precision", "precision", precision_table),
 ]
 
 

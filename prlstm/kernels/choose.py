@@ -45,10 +45,13 @@ def choose(backend: str | None, weight: Tensor) -> Products | None:
     return products if usable else None
 
 
-# the compiler cannot look into this, and need not: it is a setting
-@torch.compiler.assume_constant_result  # type: ignore[untyped-decorator]
 def _is_tf32() -> bool:
     return bool(torch.backends.cuda.matmul.fp32_precision == "tf32")
+
+
+# The compiler cannot look into this, and need not: it is a setting. That is what
+# `torch.compiler.assume_constant_result` says; but calling it would import the compiler.
+_is_tf32._dynamo_marked_constant = True  # type: ignore[attr-defined]
 
 
 def check_backend(backend: str | None) -> None:
