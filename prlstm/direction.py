@@ -63,7 +63,8 @@ def run(
     """
     if lengths is None:
         done = sweep_tokens(cell, x, earlier, start, backend, every=every)
-        return Run(done.read[0], done, None)
+        # of a range, or with padded features, the kernels give a view
+        return Run(done.read[0].contiguous(), done, None)
     # a row that ends before `start` has a final state all the same
     first = min(start, min(lengths.host) - 1)
     done = sweep_tokens(cell, x, earlier, first, backend, every=True)

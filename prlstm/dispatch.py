@@ -5,6 +5,7 @@ from functools import partial
 
 import torch
 from torch import Tensor
+from torch.autograd.forward_ad import unpack_dual
 from torch.utils.checkpoint import checkpoint
 
 from prlstm.cells import Cell, LSTMCell
@@ -37,16 +38,33 @@ def sweep_tokens(
     """
     # a cell of the user's own may be one of ours with another merge
     if isinstance(cell, LSTMCell) and type(cell) is LSTMCell:
+        weights = weights_of(cell)
         products = choose(backend.name, cell.leaf.weight)
+        if products is not None and _has_tangent(x, *weights.weights, *weights.biases):
+            # the kernels know the backward pass alone
+            if backend.name is not None:
+                raise ValueError("backend='triton': expected no forward-mode derivatives")
+            products = None
         if products is not None:
-            weights = weights_of(cell)
             return sweep_lstm(
                 x, weights, earlier, start, products, every=every, checkpoint=backend.checkpoint
             )
     leaf, merge = cell.leaf, cell.merge
-    if backend.checkpoint and torch.is_grad_enabled():
+    if backend.checkpoint and torch.is_grad_enabled() and not _is_inside_func():
         leaf, merge = (partial(checkpoint, f, use_reentrant=False) for f in (leaf, merge))
     return sweep(merge, _checked(leaf(x), cell, x), TIME, earlier, start)
+
+
+def _has_tangent(*tensors: Tensor) -> bool:
+    return any(
+        unpack_dual(t).tangent is not None  # type: ignore[no-untyped-call]
+        for t in tensors
+    )
+
+
+def _is_inside_func() -> bool:
+    """Whether a transformation of `torch.func` is going on: PyTorch cannot recompute there."""
+    return torch._C._functorch.peek_interpreter_stack() is not None
 
 
 def weights_of(cell: LSTMCell) -> CellWeights:

@@ -17,6 +17,7 @@ from prlstm.kernels.nodes import Nodes, compact
 from prlstm.kernels.places import Rows, Shape
 from prlstm.kernels.stages import Kept, Stages
 from prlstm.kernels.sweep import merge_step
+from prlstm.kernels.tiles import tile_for
 
 
 class Gradients(NamedTuple):
@@ -65,8 +66,10 @@ class _Sums:
     ) -> None:
         """More merges: the compositions read nodes, the refinements what was kept between."""
         assert nodes.together is not None
-        _, rows, _ = dgates[0].shape
         batch, device = nodes.prefixes[0].shape[1], dgates[0].device
+        rows = batch * sum(nodes.layout.steps[k].length for k in steps)
+        if rows == 0:
+            return
         chunks = merge_chunks(nodes.layout, tuple(steps), batch, device)
         self.add(1, dgates[0], nodes.together[0], nodes.prefixes[0], chunks)
         for k, (gates, h) in enumerate(zip(dgates[1:], kept.h, strict=True)):
@@ -113,10 +116,7 @@ def sweep_backward(
     )
 
     def memory(rows: int) -> list[Tensor]:
-        return [
-            launch.empty(like, (seeds, rows, columns), stages.operand)
-            for columns in stages.columns[1:]
-        ]
+        return [_rows(stages, like, rows, columns) for columns in stages.columns[1:]]
 
     every = [] if kept is None else memory(batch * layout.merges)
     adds = {
@@ -151,6 +151,14 @@ def sweep_backward(
         sums.add_merges(nodes, kept, every, numbers)
     dx = _leaf_backward(stages, layout, x, nodes, gates, given, sums, needs_x)
     return Gradients(dx, *sums.natural(), _carried(layout, given, stages.hidden_size))
+
+
+def _rows(stages: Stages, like: Tensor, rows: int, columns: int) -> Tensor:
+    """Memory for `dgates`: products read whole tiles, and must not read those of the next seed."""
+    spare = tile_for("weight", stages.arithmetic).products if stages.seeds > 1 else 0
+    memory = launch.empty(like, (stages.seeds, rows + spare, columns), stages.operand)
+    memory[:, rows:].zero_()
+    return memory
 
 
 def _clear(layout: Layout, given: Nodes, level: int) -> bool:
@@ -194,10 +202,11 @@ def _leaf_backward(
             for kind in (stages.operand, torch.float32)
         ]
         stages.leaf(x, (aside[0], aside[1]), gates)
-    dgates = launch.empty(gates, gates.shape)
+    dgates = _rows(stages, like, shape.rows, tiled.columns)
     dh, dc = given.at(layout.leaves)
     launch.backward(Rows(gates, 0), dgates, [], dh, dc, [], sums.bias(0), tiled, shape)
-    sums.add(0, dgates, x, x, plain_chunks(shape.rows, x.device))
+    if shape.rows:
+        sums.add(0, dgates, x, x, plain_chunks(shape.rows, x.device))
     if not needs_x:
         return None
     dx = launch.empty(like, (seeds, shape.rows, size))

@@ -90,6 +90,7 @@ def _incoming(
     o_row,
     length,
     o_h,
+    m_row,
     m,
     STATE: tl.constexpr,
     H: tl.constexpr,
@@ -103,7 +104,7 @@ def _incoming(
         return d_c.load([i_m * BLOCK_M, STATE * H + i_h * BLOCK_H])
     else:
         if p_codes is not None:
-            o_in = tl.load(p_codes + o_codes + STATE).to(tl.int64) * c[2]
+            o_in = tl.load(p_codes + o_codes + STATE, m_row, 0).to(tl.int64) * c[2]
             o_in += i_seed.to(tl.int64) * c[0]
             o_in = tl.multiple_of(o_in, 16) if ALIGNED else o_in
         else:
@@ -207,13 +208,13 @@ def gated_forward(
     if AHEAD:
         if N > 0:
             b_c1 = _incoming(
-                d_c, p_c_left, c_left, p_codes, o_codes, i_seed, i_m, i_h, o_row, pairs, o_h, m,
-                0, H, BLOCK_M, BLOCK_H, LINEAR, ALIGNED,
+                d_c, p_c_left, c_left, p_codes, o_codes, i_seed, i_m, i_h, o_row, pairs, o_h,
+                m_row, m, 0, H, BLOCK_M, BLOCK_H, LINEAR, ALIGNED,
             )  # fmt: skip
         if N > 1:
             b_c2 = _incoming(
-                d_c, p_c_right, c_right, p_codes, o_codes, i_seed, i_m, i_h, o_row, pairs, o_h, m,
-                1, H, BLOCK_M, BLOCK_H, LINEAR, ALIGNED,
+                d_c, p_c_right, c_right, p_codes, o_codes, i_seed, i_m, i_h, o_row, pairs, o_h,
+                m_row, m, 1, H, BLOCK_M, BLOCK_H, LINEAR, ALIGNED,
             )  # fmt: skip
 
     o_k = tl.arange(0, BLOCK_K)
@@ -276,16 +277,16 @@ def gated_forward(
         b_f1 = _gate_sum(b_f1, p_bias, d_gates, row, column, p_gates, m_gates, 0, BLOCK_H)
         if not AHEAD:
             b_c1 = _incoming(
-                d_c, p_c_left, c_left, p_codes, o_codes, i_seed, i_m, i_h, o_row, pairs, o_h, m,
-                0, H, BLOCK_M, BLOCK_H, LINEAR, ALIGNED,
+                d_c, p_c_left, c_left, p_codes, o_codes, i_seed, i_m, i_h, o_row, pairs, o_h,
+                m_row, m, 0, H, BLOCK_M, BLOCK_H, LINEAR, ALIGNED,
             )  # fmt: skip
         b_c += sigmoid(b_f1, FAST) * b_c1
     if N > 1:
         b_f2 = _gate_sum(b_f2, p_bias, d_gates, row, column, p_gates, m_gates, 1, BLOCK_H)
         if not AHEAD:
             b_c2 = _incoming(
-                d_c, p_c_right, c_right, p_codes, o_codes, i_seed, i_m, i_h, o_row, pairs, o_h, m,
-                1, H, BLOCK_M, BLOCK_H, LINEAR, ALIGNED,
+                d_c, p_c_right, c_right, p_codes, o_codes, i_seed, i_m, i_h, o_row, pairs, o_h,
+                m_row, m, 1, H, BLOCK_M, BLOCK_H, LINEAR, ALIGNED,
             )  # fmt: skip
         b_c += sigmoid(b_f2, FAST) * b_c2
     b_o = _gate_sum(b_o, p_bias, d_gates, row, column, p_gates, m_gates, N + 1, BLOCK_H)

@@ -39,9 +39,13 @@ def choose(backend: str | None, weight: Tensor) -> Products | None:
         if operand not in OPERANDS:
             names = ", ".join(map(str, OPERANDS))
             raise TypeError(f"backend='triton': weights are {operand}, expected one of {names}")
+        if kind != "cuda" and not _is_interpreted():
+            raise ValueError(f"backend='triton': weights are on {kind}, expected a CUDA device")
         return products
     exact = operand == torch.float32 and not tf32
-    usable = kind == "cuda" and operand in OPERANDS and not exact and HAS_TRITON
+    # the kernels know instructions of NVIDIA's devices
+    usable = kind == "cuda" and torch.version.hip is None and HAS_TRITON
+    usable = usable and operand in OPERANDS and not exact
     return products if usable else None
 
 
@@ -49,9 +53,16 @@ def _is_tf32() -> bool:
     return bool(torch.backends.cuda.matmul.fp32_precision == "tf32")
 
 
-# The compiler cannot look into this, and need not: it is a setting. That is what
+def _is_interpreted() -> bool:
+    from prlstm.kernels import block
+
+    return block.INTERPRETED
+
+
+# The compiler cannot look into these, and need not: they are settings. That is what
 # `torch.compiler.assume_constant_result` says; but calling it would import the compiler.
 _is_tf32._dynamo_marked_constant = True  # type: ignore[attr-defined]
+_is_interpreted._dynamo_marked_constant = True  # type: ignore[attr-defined]
 
 
 def check_backend(backend: str | None) -> None:

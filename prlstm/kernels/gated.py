@@ -81,6 +81,7 @@ def gated_forward(
     needs them.
     """
     new_h, new_c, gates = _outputs(h, c, weight, dtype, keep)
+    launch.kernels(weight)
     with torch.cuda.device(weight.get_device()):
         weights = _tiled(weight, bias, len(c))
         launch.forward(

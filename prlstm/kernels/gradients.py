@@ -21,8 +21,7 @@ def _put(p, o, b, m, ADD: tl.constexpr):
 
 @triton.jit(
     do_not_specialize=[
-        "g_row", "g_rows", "c_left", "c_right", "dh_out", "dc_out", "dc_left", "dc_right",
-        "part", "parts", "rows", "length",
+        "g_row", "g_rows", "d_rows", "part", "parts", "rows", "length",
     ]
 )  # fmt: skip
 def gated_backward(
@@ -30,6 +29,7 @@ def gated_backward(
     p_dgates,
     g_row,
     g_rows,
+    d_rows,
     p_c_left,
     c_left,
     p_c_right,
@@ -61,7 +61,8 @@ def gated_backward(
     """Some tiles of the gradients of the gates' sums and of the incoming c; the rest is products.
 
     Grid: (ROUNDS tiles of rows, tiles of features, S). A gradient that nobody asked for comes as
-    None. `dgates` stands as `gates` does, and is zero for features that are not there. What comes
+    None. `dgates` stands as `gates` does, but for the rows of a seed, and is zero for features
+    that are not there. What comes
     for an incoming c is added to what stands there, or put there. The sums of `dgates` over the
     rows of a program are a row of `dbias` (S, parts of all calls, C), from `part` on.
     """
@@ -80,9 +81,10 @@ def gated_backward(
         o_row = (tl.program_id(0) * ROUNDS + i_round) * BLOCK_M + tl.arange(0, BLOCK_M)
         m_row = (o_row < rows)[:, None]
         m = m_row & (o_h < H)[None, :]
-        o_gates = (i_seed.to(tl.int64) * g_rows + g_row + o_row) * C + i_h * (G * BLOCK_H)
-        o_gates = o_gates[:, None] + o_tile[None, :]
-        p_in, p_out = p_gates + o_gates, p_dgates + o_gates
+        o_in = (i_seed.to(tl.int64) * g_rows + g_row + o_row) * C + i_h * (G * BLOCK_H)
+        p_in = p_gates + o_in[:, None] + o_tile[None, :]
+        o_out = (i_seed.to(tl.int64) * d_rows + g_row + o_row) * C + i_h * (G * BLOCK_H)
+        p_out = p_dgates + o_out[:, None] + o_tile[None, :]
 
         b_i, b_di = sigmoid_and_slope(tl.load(p_in + N * BLOCK_H, m, 0.0).to(tl.float32), FAST)
         b_u, b_du = tanh_and_slope(tl.load(p_in + (N + 2) * BLOCK_H, m, 0.0).to(tl.float32), FAST)
@@ -146,7 +148,7 @@ def gated_backward(
             tl.store(p_sum + BLOCK_H, tl.sum(b_sum_f2, 0))
 
 
-@triton.jit(do_not_specialize=["g_row", "g_rows", "left", "right", "rows", "length"])
+@triton.jit(do_not_specialize=["g_row", "g_rows", "rows", "length"])
 def input_gradient(
     d_dgates,
     g_row,
@@ -250,7 +252,7 @@ def weight_gradient(
         of_seed = tl.where(in_prefixes, prefix_rows, block_rows)
         p_z = tl.where(in_prefixes, p_prefixes, p_blocks) + i_seed.to(tl.int64) * of_seed * K
         for start in range(0, rows, BLOCK_K):
-            # rows behind the end of a chunk are some other chunk's: for them z is zero
+            # rows behind the end of a chunk are another chunk's of this seed: for them z is zero
             b_g = d_dgates.load([i_seed * g_rows + row + start, i_m * BLOCK_M])
             o_row = start + tl.arange(0, BLOCK_K)
             m_row = o_row < rows

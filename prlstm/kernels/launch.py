@@ -129,8 +129,8 @@ def backward(
 ) -> None:
     """Compute the gradients of the gates' sums and of the incoming c.
 
-    `dgates` stands as `gates` does. With `add` the latter are added to what stands there. Of the
-    rows of `dbias`, as many are written as `parts` says.
+    `dgates` has the rows of `gates`, and may have more. With `add` the latter are added to what
+    stands there. Of the rows of `dbias`, as many are written as `parts` says.
     """
     sizes = weights.block
     if shape.seeds * shape.rows * sizes.hidden_size == 0:
@@ -143,6 +143,7 @@ def backward(
         dgates,
         gates.first,
         gates.tensor.shape[1],
+        dgates.shape[1],
         *_operands(c, 2),
         *_operands([] if dh is None else [dh], 1),
         *_operands([] if dc is None else [dc], 1),
@@ -185,13 +186,17 @@ def input_gradient(
     tile = tile_for("input", arithmetic(weights.weight.dtype, precision))
     wide = sizes.inputs * sizes.input_size
     width = min(tile.features, block_for(wide))
+    # a product must not run into the weights of the next seed
+    terms = tile.products
+    while weights.columns % terms:
+        terms //= 2
     tiles = -(-shape.rows // tile.rows) * -(-wide // width)
     matrix = dgates.tensor.view(-1, weights.columns)
     gradients(matrix).input_gradient[tiles, shape.seeds](
-        descriptor(matrix, (tile.rows, tile.products)),
+        descriptor(matrix, (tile.rows, terms)),
         dgates.first,
         dgates.tensor.shape[1],
-        weights.descriptor((tile.products, width)),
+        weights.descriptor((terms, width)),
         *_operands(dh, 2),
         shape.rows,
         shape.length,
@@ -200,7 +205,7 @@ def input_gradient(
         STATES=sizes.inputs,
         BLOCK_M=tile.rows,
         BLOCK_N=width,
-        BLOCK_K=tile.products,
+        BLOCK_K=terms,
         GROUP_M=tile.group,
         PRECISION=precision,
         ADD_LEFT=add[0],
@@ -219,10 +224,9 @@ def look_up(table: Tensor, codes: Tensor, out: Tensor) -> None:
     """
     kernels(table)
     (seeds, batch, length), size = codes.shape, table.shape[2]
-    grid = -(-length // LOOKED_UP_ROWS), batch, seeds
-    width = out.stride(1) // size
-    imported("pack").look_up[grid](
-        table, codes, out, table.shape[1], length, width,
+    tiles, width = -(-length // LOOKED_UP_ROWS), out.stride(1) // size
+    imported("pack").look_up[tiles * batch, seeds](
+        table, codes, out, table.shape[1], batch, length, width, tiles,
         H=size, BLOCK_M=LOOKED_UP_ROWS, BLOCK_H=block_for(size),
     )  # fmt: skip
 

@@ -174,7 +174,7 @@ def sweep_backward(
             stages, layout, stages.tokens(x), Nodes.of(layout, blocks, prefixes), kept, gates,
             Nodes.of(layout, dblocks, dprefixes), blocks_given=blocks_given, needs_x=needs_x,
         )  # fmt: skip
-    dx = [] if found.x is None else [found.x[..., : x.shape[3]].to(x.dtype, copy=True)]
+    dx = [] if found.x is None else [found.x[..., : x.shape[3]].to(x.dtype, copy=True).contiguous()]
     return [*found.weights, *found.biases, *found.carried, *dx]
 
 
@@ -208,7 +208,7 @@ def _fake_backward(
     return [
         *(torch.empty_like(t) for t in (*weights, *biases)),
         *carried,
-        *([torch.empty_like(x)] if needs_x else []),
+        *([x.new_empty(x.shape)] if needs_x else []),
     ]
 
 

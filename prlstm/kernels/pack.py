@@ -45,21 +45,22 @@ def pack_weights(
         tl.store(p_tiled_bias + o_tiled, b_bias.to(tl.float32))
 
 
-@triton.jit(do_not_specialize=["entries", "length", "width"])
+@triton.jit(do_not_specialize=["entries", "batch", "length", "width", "tiles"])
 def look_up(
-    p_table, p_codes, p_out, entries, length, width, H: tl.constexpr, BLOCK_M: tl.constexpr,
-    BLOCK_H: tl.constexpr,
+    p_table, p_codes, p_out, entries, batch, length, width, tiles, H: tl.constexpr,
+    BLOCK_M: tl.constexpr, BLOCK_H: tl.constexpr,
 ):  # fmt: skip
     """Entries of a table (S, V, H) at codes (S, B, L), to the first L states of (S, B, width, H).
 
-    Grid: (tiles of L, B, S).
+    Grid: (B times tiles of L, S).
     """
-    i_row = tl.program_id(2) * tl.num_programs(1) + tl.program_id(1)
-    o_l = tl.program_id(0) * BLOCK_M + tl.arange(0, BLOCK_M)
+    i_seed = tl.program_id(1)
+    i_row = i_seed * batch + tl.program_id(0) // tiles
+    o_l = tl.program_id(0) % tiles * BLOCK_M + tl.arange(0, BLOCK_M)
     o_h = tl.arange(0, BLOCK_H)
     m = (o_l < length)[:, None] & (o_h < H)[None, :]
     o_code = tl.load(p_codes + i_row.to(tl.int64) * length + o_l, o_l < length, 0)
-    o_entry = (tl.program_id(2) * entries + o_code).to(tl.int64) * H
+    o_entry = (i_seed * entries + o_code).to(tl.int64) * H
     b_entry = tl.load(p_table + o_entry[:, None] + o_h[None, :], m, 0.0)
     o_out = (i_row.to(tl.int64) * width + o_l) * H
     tl.store(p_out + o_out[:, None] + o_h[None, :], b_entry, m)

@@ -126,7 +126,7 @@ class _Made:
         batch = self.memory[0].shape[0]
         first, size = batch * self.layout.offsets[level], self.layout.sizes[level]
         every = (t[first : first + batch * size] for t in self.memory[2:4])
-        h, c = (t.view(batch, size, -1)[:, : self.layout.counts[level]] for t in every)
+        h, c = (t.view(batch, size, t.shape[-1])[:, : self.layout.counts[level]] for t in every)
         return self._node(h, c)
 
     def prefixes(self, level: int) -> Node:

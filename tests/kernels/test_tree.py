@@ -10,10 +10,11 @@ from torch.nn.utils.rnn import PackedSequence, pack_sequence
 
 from prlstm import PRLSTM
 from prlstm.dispatch import weights_of
-from prlstm.kernels import launch, tiles
+from prlstm.kernels import gated, launch, tiles
 from prlstm.kernels.choose import Products, choose
 from prlstm.kernels.operator import GATES, sweep_forward
 from prlstm.kernels.tree import sweep_codes
+from prlstm.tree import sweep
 from tests.compare import TOLERANCE, assert_rel
 from tests.kernels.case import DEVICE
 from tests.kernels.tree_case import (
@@ -46,9 +47,8 @@ def test_many_rows(batch: int, monkeypatch: pytest.MonkeyPatch) -> None:
     # by descriptors, as where there are enough of them to fill a device
     monkeypatch.setattr(tiles, "FEW_ROWS", 0)
     monkeypatch.setattr(launch, "MANY_ROWS", 0)
-    tiles.block_tile.cache_clear()
+    monkeypatch.setattr(launch, "block_tile", tiles.block_tile.__wrapped__)
     check(make(17), tokens(batch, 7))
-    tiles.block_tile.cache_clear()
 
 
 @pytest.mark.parametrize(
@@ -102,10 +102,10 @@ def assert_as_eager(call: Callable[[PRLSTM], tuple[Tensor, ...]], **options: obj
 
 
 def test_rows_of_mixed_lengths() -> None:
-    x = tokens(3, 9)
+    x = tokens(3, 5)
 
     def call(layer: PRLSTM) -> tuple[Tensor, ...]:
-        out, state = layer(x, lengths=[9, 1, 6])
+        out, state = layer(x, lengths=[5, 1, 4])
         more, after = layer(x[:, :2], state)
         return out, more, *after
 
@@ -155,6 +155,49 @@ def test_vmap_is_a_loop(shared: bool) -> None:
             assert_rel(key, stacked[key].grad[s], p.grad, FLOAT[0])
 
 
+def test_a_seed_that_is_no_number_leaves_the_others_alone() -> None:
+    layers = [make(17) for _ in range(2)]
+    x = tokens(2, 2, 3)
+    alone = torch.autograd.grad(layers[0](x[0])[0].square().sum(), list(layers[0].parameters()))
+    with torch.no_grad():
+        for p in layers[1].parameters():
+            p.fill_(torch.nan)
+    stacked, _ = stack_module_state(layers)  # type: ignore[arg-type]
+    x.requires_grad_()
+    out = vmap(lambda p, x: functional_call(layers[0], p, (x,))[0])(stacked, x)
+    out.square().sum().backward()
+    for key, want in zip(stacked, alone, strict=True):
+        assert_rel(key, stacked[key].grad[0], want, FLOAT[0])
+    assert x.grad is not None
+    assert x.grad[0].isfinite().all()
+
+
+def test_no_rows() -> None:
+    x = tokens(0, 5).requires_grad_()
+    layer = make(5)
+    out, state = layer(x)
+    assert out.shape == (0, 5, 5)
+    out.sum().backward()
+    assert all(p.grad is not None and not p.grad.any() for p in layer.parameters())
+    with torch.no_grad():
+        assert layer(x, state, output="last")[0].shape == (0, 5)
+
+
+def test_outputs_can_be_viewed() -> None:
+    layer, x = make(5), tokens(2, 7)
+    for read in ((0, 7), (2, 5)):
+        assert layer(x, output=read)[0].is_contiguous()
+
+
+def test_no_forward_mode_derivatives() -> None:
+    x = tokens(1, 2)
+    with pytest.raises(ValueError, match=r"backend='triton': expected no forward-mode derivatives"):
+        torch.func.jvp(lambda x: make(5)(x)[0], (x,), (x,))
+    layer = make(5, backend=None)
+    _, tangent = torch.func.jvp(lambda x: layer(x)[0], (x,), (x,))
+    assert tangent.any()
+
+
 def test_two_runs_give_equal_bits() -> None:
     layer, x = make(17), tokens(2, 5)
     first, second = (kernel_values(layer, x, (0, 5)) for _ in range(2))
@@ -185,8 +228,16 @@ def test_leaves_of_a_table(length: int, start: int) -> None:
         want = prefixes(cell, tuple(t[codes] for t in table))
     for mine, other in zip(got.read, want, strict=True):
         assert_rel("read", mine, other[:, start:], FLOAT[0])
-    carry = got.carry()
-    assert carry.count == length
+    # what waits after the last leaf is what the plain code has there
+    leaves = tuple(t[codes] for t in table)
+    carry, want_carry = got.carry(), sweep(cell.merge, leaves, 1, start=start).carry()
+    assert carry.count == want_carry.count
+    for mine, other in zip(
+        carry.blocks + carry.folds, want_carry.blocks + want_carry.folds, strict=True
+    ):
+        assert (mine is None) == (other is None)
+        for a, b in zip(mine or (), other or (), strict=True):
+            assert_rel("waiting", a, b, FLOAT[0])
 
 
 # the compiler itself looks at the gradient of what is not a leaf
@@ -205,14 +256,16 @@ def test_registered_as_pytorch_wants_it() -> None:
 @pytest.mark.filterwarnings("ignore:The .grad attribute of a Tensor:UserWarning")
 @pytest.mark.parametrize("output", ["all", "last"])
 def test_compiled_is_eager(output: str) -> None:
-    layer, x = make(5), tokens(2, 6)
+    # time first: what the layer reads is not contiguous
+    layer, x = make(5, batch_first=False), tokens(6, 2).requires_grad_()
     fast = torch.compile(layer, fullgraph=True, backend="aot_eager")
     results = []
     for call in (layer, fast):
         layer.zero_grad()
+        x.grad = None
         out, (_, c) = call(x, output=output)
         (out.square().sum() + c.sum()).backward()
-        results.append([out, *(p.grad for p in layer.parameters())])
+        results.append([out, x.grad, *(p.grad for p in layer.parameters())])
     for mine, other in zip(*results, strict=True):
         assert_rel("compiled", mine, other, FLOAT[0])
     torch.compiler.reset()
@@ -241,10 +294,21 @@ def test_backends_by_name() -> None:
 
 
 def test_kernels_need_a_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(launch.kernels(torch.zeros(0, device=DEVICE)), "INTERPRETED", False)
-    layer = make(5, device="cpu")
+    monkeypatch.setattr(launch.imported("block"), "INTERPRETED", False)
+    # no kernel may be launched before that is known
+    monkeypatch.setattr(launch.imported("pack"), "pack_weights", None)
+    layer, x = make(5, device="cpu"), torch.zeros(1, 2, 3)
+    with pytest.raises(ValueError, match=r"weights are on cpu, expected a CUDA device"):
+        layer(x)
     with pytest.raises(ValueError, match=r"weight is on cpu: expected a CUDA device"):
-        layer(torch.zeros(1, 2, 3))
+        gated([x], [], torch.zeros(15, 3))
+
+
+def test_checkpoint_inside_vmap() -> None:
+    layer, x = make(5, checkpoint=True, backend="eager"), tokens(2, 2, 3)
+    out = vmap(lambda x: layer(x)[0])(x)
+    assert_rel("out", out[1], layer(x[1])[0], FLOAT[0])
+    out.sum().backward()
 
 
 def test_checkpoint_of_plain_pytorch() -> None:
