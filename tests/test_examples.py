@@ -100,6 +100,7 @@ def test_the_benchmark_of_the_tasks_writes_rows(tmp_path: Path) -> None:
         assert {"device", "torch", "commit"} <= set(row)
 
 
+@pytest.mark.slow
 def test_the_benchmark_of_the_models_writes_rows(tmp_path: Path) -> None:
     rows = tmp_path / "rows.jsonl"
     command = [sys.executable, str(ROOT / "benchmarks" / "models.py"), "--device", "cpu"]
@@ -112,6 +113,7 @@ def test_the_benchmark_of_the_models_writes_rows(tmp_path: Path) -> None:
     assert all(row["ms"] > 0 and {"device", "commit", "peak_bytes"} <= set(row) for row in read)
 
 
+@pytest.mark.slow
 def test_the_benchmark_of_training_writes_rows(tmp_path: Path) -> None:
     rows = tmp_path / "rows.jsonl"
     command = [sys.executable, str(ROOT / "benchmarks" / "training.py"), "--device", "cpu"]
@@ -124,6 +126,24 @@ def test_the_benchmark_of_training_writes_rows(tmp_path: Path) -> None:
     for row in (short, long):
         assert row["ms_per_step_and_seed"] == pytest.approx(row["ms"], abs=1e-3)
         assert {"device", "torch", "commit", "product_ms"} <= set(row)
+
+
+@pytest.mark.slow
+def test_the_benchmark_of_precisions_writes_rows(tmp_path: Path) -> None:
+    out = tmp_path / "rows.jsonl"
+    command = [sys.executable, str(ROOT / "benchmarks" / "precision.py"), "parity_check"]
+    command += ["--device", "cpu", "--steps", "2", "--seeds", "1", "--hidden", "8"]
+    subprocess.run([*command, "--samples", "64", "--out", str(out)], check=True, cwd=ROOT)
+    rows = [json.loads(line) for line in out.read_text().splitlines()]
+    assert [row["precision"] for row in rows] == ["float32", "bfloat16"]
+    assert all(0 <= row["score"] <= 1 and row["commit"] for row in rows)
+
+
+def test_the_benchmark_of_the_kernels_needs_a_gpu() -> None:
+    command = [sys.executable, str(ROOT / "benchmarks" / "kernels.py"), "blocks"]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 2
+    assert "expected some of block lookup" in re.sub(r"\W+", " ", done.stderr)
 
 
 def test_the_benchmark_writes_rows(tmp_path: Path) -> None:

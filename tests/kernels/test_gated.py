@@ -15,7 +15,7 @@ pytest.importorskip("triton")
 
 
 @pytest.mark.parametrize("rows", [0, 1, 130])
-@pytest.mark.parametrize("hidden", [1, 16, 33, 137])
+@pytest.mark.parametrize("hidden", [1, 33, 137])
 @pytest.mark.parametrize("states", [0, 1, 2])
 def test_is_the_definition(states: int, hidden: int, rows: int) -> None:
     Case(states, hidden, (rows,)).check()
@@ -197,7 +197,7 @@ def test_vmap_in_vmap() -> None:
             assert torch.equal(mine[s], other)
 
 
-@pytest.mark.parametrize("states", [0, 2])
+@pytest.mark.parametrize("states", [2])
 def test_registered_as_pytorch_wants_it(states: int) -> None:
     case = Case(states, 5, (2, 3), seeds=1)
     leaves = {name: t.requires_grad_() for name, t in case.leaves.items()}
