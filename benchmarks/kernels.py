@@ -26,7 +26,8 @@ from prlstm.kernels.choose import Products
 from prlstm.kernels.nodes import compact
 from prlstm.kernels.places import Shape, States
 from prlstm.kernels.stages import Stages
-from prlstm.kernels.tree import sweep_codes
+from prlstm.kernels.tree import sweep_lstm_ids
+from prlstm.tree import Carry, Words
 
 RESULTS = Path(__file__).parent / "results" / "kernels.jsonl"
 DEVICE = torch.device("cuda")
@@ -127,8 +128,9 @@ def lookup() -> list[Row]:
 
     @torch.no_grad()
     def call() -> Tensor:
-        table = cell.leaf(eye)
-        return sweep_codes(codes, table, weights_of(cell), length - 1, products).read[0]
+        words = Words(VOCABULARY, length)
+        done = sweep_lstm_ids(codes, words, weights_of(cell), products, Carry(), length - 1, most=0)
+        return done.read[0]
 
     layer = layer_of(HIDDEN, torch.float64, backend="eager")
     layer.layers[0] = copy.deepcopy(cell).double()

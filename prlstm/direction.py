@@ -1,15 +1,19 @@
-"""One cell over one padded batch, in one direction or in both."""
+"""One padded batch read in one direction or in both."""
 
 from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
 
-from prlstm.cells import Cell
-from prlstm.dispatch import Backend, sweep_tokens
+from prlstm.dispatch import Reader
+from prlstm.inputs import is_ids
 from prlstm.lengths import TIME, RowLengths, pick, reverse_rows
 from prlstm.tree import Carry, Node, Sweep
 from prlstm.tree.rows import Pending, pending_at, prefix_at
+
+# tokens of all rows that are read at once where nobody reads but the last state; and how many
+# more there may be where blocks of ids are looked up
+CHUNK, LOOKED_UP = {"cpu": 1 << 15, "cuda": 1 << 21}, 16
 
 
 @dataclass(frozen=True)
@@ -48,42 +52,60 @@ class Run:
 
 
 def run(
-    cell: Cell,
+    reader: Reader,
     x: Tensor,
     lengths: RowLengths | None,
     earlier: Carry,
     start: int,
-    backend: Backend,
     *,
     every: bool = False,
 ) -> Run:
-    """Read `x` (B, T, D) from left to right; put out the positions from `start` on.
+    """Read `x` (B, T, D), or ids (B, T), from left to right; put out the positions from `start` on.
 
     With `every`, all nodes of the tree are kept.
     """
     if lengths is None:
-        done = sweep_tokens(cell, x, earlier, start, backend, every=every)
+        if start == x.shape[TIME] - 1 and not every and not torch.is_grad_enabled():
+            earlier, x = _read_ahead(reader, x, earlier)
+            start = x.shape[TIME] - 1
+        done = reader.sweep(x, earlier, start, every=every)
         # of a range, or with padded features, the kernels give a view
         return Run(done.read[0].contiguous(), done, None)
     # a row that ends before `start` has a final state all the same
     first = min(start, min(lengths.host) - 1)
-    done = sweep_tokens(cell, x, earlier, first, backend, every=True)
+    done = reader.sweep(x, earlier, first, every=True)
     behind = lengths.behind(start, x.shape[TIME])
     return Run(done.read[0][:, start - first :].masked_fill(behind, 0), done, lengths)
 
 
+def _read_ahead(reader: Reader, x: Tensor, earlier: Carry) -> tuple[Carry, Tensor]:
+    """Read all of a long sequence but its end, in chunks of whole blocks: memory does not grow.
+
+    Gives what the stream keeps, and what is left to read.
+    """
+    rows, length = x.shape[:2]
+    tokens = CHUNK.get(x.device.type, CHUNK["cpu"]) * (LOOKED_UP if is_ids(x) else 1)
+    chunk = 1 << max(1, tokens // max(1, rows)).bit_length() - 1
+    while length > chunk:
+        # the first one ends where a block of that size does
+        size = chunk - earlier.count % chunk
+        earlier = reader.sweep(x[:, :size], earlier, size - 1, every=False).carry()
+        x = x[:, size:]
+        length -= size
+    return earlier, x
+
+
 def run_both(
-    cell: Cell,
-    reverse: Cell,
+    reader: Reader,
+    reverse: Reader,
     x: Tensor,
     lengths: RowLengths | None,
     earlier: tuple[Carry, Carry],
     read: range | None,
-    backend: Backend,
     *,
     every: bool = False,
 ) -> tuple[Run, Run]:
-    """Read `x` from left to right and, with another cell, every row from its own end.
+    """Read `x` from left to right and, with another reader, every row from its own end.
 
     The forward direction reads up to the last position of `read`, the reverse one down to the
     first (or one token, where a row ends before): what the outputs there need, and no more.
@@ -92,20 +114,20 @@ def run_both(
     length, back = x.shape[TIME], reverse_rows(x, lengths)
     if read is None:
         last = length - 1
-        return run(cell, x, lengths, earlier[0], last, backend), run(
-            reverse, back, lengths, earlier[1], last, backend
+        return run(reader, x, lengths, earlier[0], last), run(
+            reverse, back, lengths, earlier[1], last
         )
     clipped = None if lengths is None else lengths.clip(read.stop)
-    forward = run(cell, x[:, : read.stop], clipped, earlier[0], read.start, backend, every=every)
+    forward = run(reader, x[:, : read.stop], clipped, earlier[0], read.start, every=every)
     if lengths is None:
         needed = back[:, : length - read.start]
         first = length - read.stop
-        backward = run(reverse, needed, None, earlier[1], first, backend, every=every)
+        backward = run(reverse, needed, None, earlier[1], first, every=every)
         return forward, replace(backward, h=backward.h.flip(TIME))
     # position t of a row of n tokens is the (n - 1 - t)th that this direction reads
     left = lengths.without(read.start)
     first = max(0, min(lengths.host) - read.stop)
-    backward = run(reverse, back[:, : max(left.host)], left, earlier[1], first, backend)
+    backward = run(reverse, back[:, : max(left.host)], left, earlier[1], first)
     turned = _turned(backward.h, lengths, first, read)
     return forward, replace(backward, h=turned)
 

@@ -1,18 +1,22 @@
 """Which code computes a tree: plain PyTorch, or the kernels."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch.autograd.forward_ad import unpack_dual
 from torch.utils.checkpoint import checkpoint
 
 from prlstm.cells import Cell, LSTMCell
-from prlstm.kernels.choose import check_backend, choose
-from prlstm.kernels.tree import CellWeights, sweep_lstm
+from prlstm.kernels.choose import Products, check_backend, choose
+from prlstm.kernels.tree import CellWeights, sweep_lstm, sweep_lstm_ids
 from prlstm.lengths import TIME
-from prlstm.tree import Carry, Node, Sweep, sweep
+from prlstm.tree import Carry, MergeFunction, Node, Sweep, Words, sweep, tree_reduce_ids
+from prlstm.tree import sweep_ids as look_up_and_sweep
+
+LeafFunction = Callable[[Tensor], Node]
 
 
 @dataclass(frozen=True)
@@ -28,31 +32,77 @@ class Backend:
             raise ValueError(f"checkpoint={self.checkpoint!r}: expected True or False")
 
 
-def sweep_tokens(
-    cell: Cell, x: Tensor, earlier: Carry, start: int, backend: Backend, *, every: bool
-) -> Sweep:
-    """The tree over tokens `x` (B, T, D), for the prefixes from `start` on.
+@dataclass(frozen=True)
+class Reader:
+    """A cell for tokens of some features, and how its trees are computed."""
 
-    Of a sweep without gradients, blocks may be missing that no prefix to come needs, unless
-    `every` one is asked for.
-    """
-    # a cell of the user's own may be one of ours with another merge
-    if isinstance(cell, LSTMCell) and type(cell) is LSTMCell:
-        weights = weights_of(cell)
-        products = choose(backend.name, cell.leaf.weight)
-        if products is not None and _has_tangent(x, *weights.weights, *weights.biases):
-            # the kernels know the backward pass alone
-            if backend.name is not None:
-                raise ValueError("backend='triton': expected no forward-mode derivatives")
-            products = None
-        if products is not None:
-            return sweep_lstm(
-                x, weights, earlier, start, products, every=every, checkpoint=backend.checkpoint
+    cell: Cell
+    input_size: int
+    backend: Backend = Backend()
+
+    def sweep(self, x: Tensor, earlier: Carry, start: int, *, every: bool) -> Sweep:
+        """The tree over tokens `x` (B, T, D), or over ids (B, T), for the prefixes from `start` on.
+
+        Of a sweep without gradients, blocks may be missing that no prefix to come needs, unless
+        `every` one is asked for.
+        """
+        cell, backend = self.cell, self.backend
+        if not x.is_floating_point():
+            words = Words(self.input_size, x.shape[TIME])
+            return self.sweep_ids(x, words, earlier, start, every=every)
+        found = _by_kernels(cell, backend, x)
+        if found is not None:
+            return sweep_lstm(x, *found, earlier, start, every=every, checkpoint=backend.checkpoint)
+        leaf, merge = _functions(cell, backend)
+        return sweep(merge, _checked(leaf(x), cell, x), TIME, earlier, start)
+
+    def sweep_ids(
+        self, ids: Tensor, words: Words, earlier: Carry, start: int, *, every: bool = False
+    ) -> Sweep:
+        """The same over ids of which more is known: blocks of few tokens are looked up."""
+        found = _by_kernels(self.cell, self.backend)
+        if found is not None:
+            return sweep_lstm_ids(
+                ids, words, *found, earlier, start, every=every, checkpoint=self.backend.checkpoint
             )
-    leaf, merge = cell.leaf, cell.merge
+        leaf, merge = _functions(self.cell, self.backend)
+        return look_up_and_sweep(merge, self._alphabet(leaf), ids, words, earlier, start)
+
+    def reduce_ids(self, ids: Tensor, words: Words, ends: Tensor) -> Node:
+        """Every row's state alone after its first `ends` (B,) ids: tensors (B, H)."""
+        return tree_reduce_ids(self.cell.merge, self._alphabet(self.cell.leaf), ids, words, ends)
+
+    def _alphabet(self, leaf: LeafFunction) -> Node:
+        """The states of all one-hot tokens."""
+        assert isinstance(self.cell, nn.Module)
+        weight = next(self.cell.parameters())
+        x = torch.eye(self.input_size, dtype=weight.dtype, device=weight.device)
+        return _checked(leaf(x), self.cell, x)
+
+
+def _by_kernels(
+    cell: Cell, backend: Backend, *given: Tensor
+) -> tuple[CellWeights, Products] | None:
+    """What the kernels need, if they are to compute the tree of a cell."""
+    # a cell of the user's own may be one of ours with another merge
+    if not isinstance(cell, LSTMCell) or type(cell) is not LSTMCell:
+        return None
+    weights = weights_of(cell)
+    products = choose(backend.name, cell.leaf.weight)
+    if products is not None and _has_tangent(*given, *weights.weights, *weights.biases):
+        # the kernels know the backward pass alone
+        if backend.name is not None:
+            raise ValueError("backend='triton': expected no forward-mode derivatives")
+        return None
+    return None if products is None else (weights, products)
+
+
+def _functions(cell: Cell, backend: Backend) -> tuple[LeafFunction, MergeFunction]:
+    """Leaf and merge of a cell."""
     if backend.checkpoint and torch.is_grad_enabled() and not _is_inside_func():
-        leaf, merge = (partial(checkpoint, f, use_reentrant=False) for f in (leaf, merge))
-    return sweep(merge, _checked(leaf(x), cell, x), TIME, earlier, start)
+        leaf, merge = (partial(checkpoint, f, use_reentrant=False) for f in (cell.leaf, cell.merge))
+        return leaf, merge
+    return cell.leaf, cell.merge
 
 
 def _has_tangent(*tensors: Tensor) -> bool:

@@ -18,7 +18,7 @@ Output = str | tuple[int, int]
 
 @dataclass(frozen=True)
 class Batch:
-    """A batch `x` (B, T, D), and how the user laid it out."""
+    """A batch `x` (B, T, D), or ids (B, T) of one-hot tokens, and how the user laid it out."""
 
     x: Tensor
     # None where all rows are T long
@@ -33,6 +33,8 @@ class Batch:
             raise ValueError(
                 f"input is on {self.x.device}: expected {weight.device}, where the weights are"
             )
+        if is_ids(self.x):
+            return
         if not can_multiply(self.x, weight):
             raise TypeError(
                 f"input has type {self.x.dtype}: expected {weight.dtype}, as the weights have"
@@ -87,28 +89,24 @@ def read_batch(
             raise ValueError(
                 f"lengths={lengths}: expected none, a PackedSequence brings its own lengths"
             )
-        _check_floating(input.data, "input.data")
-        _check_features(input.data, "input.data", 2, input_size)
+        _check_tokens(input.data, "input.data", (2,), input_size)
         x, true_lengths = pad_packed_sequence(input, batch_first=True)
         return Batch(x, RowLengths.read(true_lengths, x), True, batch_first, input)
     if not isinstance(input, Tensor):
-        raise TypeError(
-            f"input is a {type(input).__name__}: expected a floating-point tensor or PackedSequence"
-        )
-    _check_floating(input, "input")
-    if input.dim() not in (2, 3):
-        layout = "(B, T, D)" if batch_first else "(T, B, D)"
-        raise ValueError(
-            f"input has shape {tuple(input.shape)}: expected {layout}, or (T, D) for one sequence"
-        )
-    _check_features(input, "input", input.dim(), input_size)
-    batched = input.dim() == 3
+        raise TypeError(f"input is a {type(input).__name__}: expected a tensor or PackedSequence")
+    _check_tokens(input, "input", (2, 3), input_size)
+    batched = input.dim() == 3 - is_ids(input)
     x = input.unsqueeze(0) if not batched else input if batch_first else input.transpose(0, 1)
     if x.shape[TIME] == 0:
         raise ValueError(
             f"input has shape {tuple(input.shape)}: the sequence is empty, expected T >= 1"
         )
     return Batch(x, RowLengths.read(lengths, x), batched, batch_first)
+
+
+def is_ids(x: Tensor) -> bool:
+    """Whether these are ids of one-hot tokens, not the tokens themselves."""
+    return not x.is_floating_point()
 
 
 def read_window(output: Output, batch: Batch) -> Window:
@@ -132,18 +130,37 @@ def read_window(output: Output, batch: Batch) -> Window:
     return Window(start, stop, last=False)
 
 
-def _check_floating(x: Tensor, name: str) -> None:
-    if not x.is_floating_point():
-        hint = "" if x.is_complex() else "; integer tokens are embedded, or made one-hot, first"
-        raise TypeError(f"{name} has type {x.dtype}: expected floating point{hint}")
-
-
-def _check_features(x: Tensor, name: str, rank: int, input_size: int) -> None:
-    if x.dim() != rank or x.shape[-1] != input_size:
+def _check_tokens(x: Tensor, name: str, ranks: tuple[int, ...], input_size: int) -> None:
+    """Raise unless these are tokens of `input_size` features, of one of these ranks, or ids."""
+    if x.is_complex() or x.dtype == torch.bool:
+        raise TypeError(f"{name} has type {x.dtype}: expected floating point, or integers for ids")
+    if is_ids(x):
+        if x.dim() + 1 not in ranks:
+            allowed = " or ".join(str(rank - 1) for rank in ranks)
+            raise ValueError(
+                f"{name} holds ids and has shape {tuple(x.shape)}: expected {allowed} dimensions"
+            )
+        _check_ids(x, name, input_size)
+    elif x.dim() not in ranks:
         raise ValueError(
-            f"{name} has shape {tuple(x.shape)}: "
-            f"expected {input_size} features (input_size) in the last of {rank} dimensions"
+            f"{name} has shape {tuple(x.shape)}: expected (T, B, D), (B, T, D) with batch_first, "
+            "or (T, D) for one sequence"
         )
+    elif x.shape[-1] != input_size:
+        raise ValueError(
+            f"{name} has shape {tuple(x.shape)}: expected {input_size} features (input_size) "
+            f"in the last of {x.dim()} dimensions"
+        )
+
+
+def _check_ids(ids: Tensor, name: str, input_size: int) -> None:
+    """Raise unless ids are below `input_size`; on a GPU nobody looks, that would wait for it."""
+    if ids.device.type != "cpu" or torch.compiler.is_compiling() or not ids.numel():
+        return
+    low, high = (int(t) for t in ids.aminmax())
+    if low < 0 or high >= input_size:
+        wrong = low if low < 0 else high
+        raise ValueError(f"{name} holds the id {wrong}: expected 0 <= id < input_size={input_size}")
 
 
 def _packed_like(packed: PackedSequence, out: Tensor, lengths: RowLengths | None) -> PackedSequence:

@@ -10,7 +10,7 @@ from torch.nn.utils.rnn import PackedSequence
 
 from prlstm.cells import Cell, CellFactory, build_cell
 from prlstm.direction import Run, run, run_both
-from prlstm.dispatch import Backend
+from prlstm.dispatch import Backend, Reader
 from prlstm.inputs import Batch, Lengths, Output, Window, read_batch, read_window
 from prlstm.lengths import TIME
 from prlstm.state import State, join
@@ -131,7 +131,9 @@ class PRLSTM(nn.Module):
     ) -> tuple[Tensor | PackedSequence, State]:
         """Outputs h at every position asked for, and the state after the last token read.
 
-        `input` is (T, B, D), (B, T, D) with `batch_first`, (T, D), or packed. `lengths` gives
+        `input` is (T, B, D), (B, T, D) with `batch_first`, (T, D), or packed. Integers are ids of
+        one-hot tokens, without the last dimension: (T, B), (B, T) or (T,); blocks of few different
+        ids are then computed once and looked up. `lengths` gives
         the true length of each row of a padded batch: outputs behind it are zero, and what
         stands there must be finite. `hx` is a `State` to go on from, or a plain `(h, c)` as
         `torch.nn.LSTM` takes it: one more leaf before the first token.
@@ -254,16 +256,17 @@ class PRLSTM(nn.Module):
             read = range(window.start, window.stop) if top else range(x.shape[TIME])
             if k > 0:
                 x = F.dropout(x, self.dropout, self.training)
-            cell = cast(Cell, layer)
+            size = self.input_size if k == 0 else x.shape[-1]
+            reader = Reader(cast(Cell, layer), size, backend)
             if self.bidirectional:
-                reverse = cast(Cell, layer.get_submodule("reverse"))
+                reverse = Reader(cast(Cell, layer.get_submodule("reverse")), size, backend)
                 earlier = (carries[2 * k], carries[2 * k + 1])
                 asked = None if top and window.last else read
-                both = run_both(cell, reverse, x, lengths, earlier, asked, backend, every=every)
+                both = run_both(reader, reverse, x, lengths, earlier, asked, every=every)
                 runs += both
             else:
                 first = read.start
-                runs.append(run(cell, x, lengths, carries[k], first, backend, every=every))
+                runs.append(run(reader, x, lengths, carries[k], first, every=every))
             if not top:
                 x = self._side_by_side(runs)
         return runs

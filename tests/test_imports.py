@@ -19,7 +19,7 @@ ALLOWED: dict[str, set[str]] = {
     "inputs": {"cells", "lengths"},
     "state": {"tree", "lengths"},
     "state_shape": {"tree", "cells", "state"},
-    "direction": {"tree", "cells", "lengths", "dispatch"},
+    "direction": {"tree", "lengths", "inputs", "dispatch"},
     "layer": {
         "tree",
         "cells",
@@ -32,7 +32,7 @@ ALLOWED: dict[str, set[str]] = {
     },
     "stream": set(),
     "files": set(),
-    "models": {"prlstm", "files", "stream", "tasks", "tree", "cells", "state", "layer"},
+    "models": {"prlstm", "files", "stream", "tasks", "tree", "cells", "dispatch", "state", "layer"},
     "environment": {"prlstm"},
     "training": {"prlstm", "environment", "files", "stream", "tasks", "models", "evaluation"},
     "evaluation": {"prlstm", "stream", "tasks", "models"},

@@ -15,8 +15,14 @@ from prlstm.kernels.chunks import Chunks, merge_chunks, plain_chunks, weight_gra
 from prlstm.kernels.layout import PREFIXES, Layout
 from prlstm.kernels.nodes import Nodes, compact
 from prlstm.kernels.places import Rows, Shape
-from prlstm.kernels.stages import Kept, Stages
-from prlstm.kernels.sweep import merge_step
+from prlstm.kernels.stages import Kept, Pair, Stages
+from prlstm.kernels.tables import (
+    TableNodes,
+    blocks_read,
+    codes_of,
+    looked_up_array,
+    pair_codes,
+)
 from prlstm.kernels.tiles import tile_for
 
 
@@ -27,6 +33,14 @@ class Gradients(NamedTuple):
     weights: list[Tensor]
     biases: list[Tensor]
     carried: list[Tensor]
+
+
+class TablesBack(NamedTuple):
+    """What blocks were looked up in: the ids (S, B, T), the tables, and memory for gradients."""
+
+    ids: Tensor
+    states: TableNodes
+    gradients: TableNodes
 
 
 class _Sums:
@@ -59,34 +73,52 @@ class _Sums:
             dgates, z, prefixes, chunks, stages.tiled[block], precision=stages.precision
         )
         before = self.weights.get(block)
-        self.weights[block] = found if before is None else before.add_(found)
+        if before is not None:
+            found = before.sum(1, keepdim=True) + found.sum(1, keepdim=True)
+        self.weights[block] = found
 
     def add_merges(
-        self, nodes: Nodes, kept: Kept, dgates: Sequence[Tensor], steps: Sequence[int]
+        self,
+        nodes: Nodes,
+        kept: Kept,
+        dgates: Sequence[Tensor],
+        steps: Sequence[int],
+        tables: TableNodes | None = None,
+        levels: Sequence[int] = (),
     ) -> None:
-        """More merges: the compositions read nodes, the refinements what was kept between."""
+        """More merges, of steps and of levels of tables.
+
+        The compositions read nodes, the refinements what was kept between.
+        """
         assert nodes.together is not None
-        batch, device = nodes.prefixes[0].shape[1], dgates[0].device
+        (seeds, batch), device = nodes.prefixes[0].shape[:2], dgates[0].device
         rows = batch * sum(nodes.layout.steps[k].length for k in steps)
+        of_tables = None if tables is None else tables.layout
+        if of_tables is not None:
+            rows += sum(of_tables.tables[level].entries for level in levels)
         if rows == 0:
             return
-        chunks = merge_chunks(nodes.layout, tuple(steps), batch, device)
+        chunks = merge_chunks(
+            nodes.layout, tuple(steps), of_tables, tuple(levels), batch, seeds, device
+        )
         self.add(1, dgates[0], nodes.together[0], nodes.prefixes[0], chunks)
         for k, (gates, h) in enumerate(zip(dgates[1:], kept.h, strict=True)):
-            self.add(k + 2, gates, h, h, plain_chunks(rows, device))
+            self.add(k + 2, gates, h, h, plain_chunks(rows, seeds, device))
 
     def natural(self) -> tuple[list[Tensor], list[Tensor]]:
         """As the weights have their places, in their types; zero where there was no row."""
         weights, biases = [], []
         for block, weight in enumerate(self.stages.weights):
-            found = self.weights.get(block)
-            weights.append(
-                torch.zeros_like(weight)
-                if found is None
-                else self.stages.natural_weight(block, found).to(weight.dtype)
-            )
-        for block, (bias, parts) in enumerate(zip(self.stages.biases, self.biases, strict=True)):
-            biases.append(self.stages.natural_bias(block, parts.sum(1)).to(bias.dtype))
+            found, parts = self.weights.get(block), None
+            if self.stages.biases:
+                parts = self.biases[block]
+            if found is None:
+                dweight = torch.zeros_like(weight)
+                dbias = torch.zeros_like(self.stages.biases[block]) if parts is not None else None
+            else:
+                dweight, dbias = self.stages.natural(block, found, parts)
+            weights.append(dweight)
+            biases += [] if dbias is None else [dbias]
         return weights, biases
 
 
@@ -101,24 +133,15 @@ def sweep_backward(
     *,
     blocks_given: bool,
     needs_x: bool,
+    lookup: TablesBack | None = None,
 ) -> Gradients:
     """Go back through a sweep; `given` holds the gradients of all nodes, and is used up.
 
-    `blocks_given` says whether those of the blocks are there to begin with.
+    `blocks_given` says whether those of the blocks are there to begin with. With a `lookup` x are
+    the tokens of the first table.
     """
-    seeds, batch, length, _ = x.shape
-    like = nodes.prefixes[1]
-    sums = _Sums(stages, batch * length, [batch * step.length for step in layout.steps], like)
-    longest = max((step.length for step in layout.steps), default=0)
-    scratch = tuple(
-        launch.empty(like, (seeds, batch * longest, stages.size), kind)
-        for kind in (stages.operand, torch.float32)
-    )
-
-    def memory(rows: int) -> list[Tensor]:
-        return [_rows(stages, like, rows, columns) for columns in stages.columns[1:]]
-
-    every = [] if kept is None else memory(batch * layout.merges)
+    batch = nodes.prefixes[0].shape[1]
+    back = _Back(stages, layout, x.shape[1] * x.shape[2], nodes, kept, lookup)
     adds = {
         level: blocks_given or _clear(layout, given, level) for level in range(len(layout.sizes))
     }
@@ -127,30 +150,114 @@ def sweep_backward(
         step = layout.steps[number]
         if step.is_up and (number + 1 == len(numbers) or not layout.steps[number + 1].is_up):
             _turn(layout, given)
-        shape = Shape(seeds, batch, step.length)
-        row, between, dgates = batch * step.row, kept, every
-        if between is None:
-            # the result is known; what was computed on the way is not
-            row, between = 0, stages.between(like, shape.rows, gates=True)
-            dgates = memory(shape.rows)
-            aside = compact(scratch[0], 0, step.length), compact(scratch[1], 0, step.length)
-            merge_step(stages, nodes, step, aside, between, 0, shape)
-        stages.merge_backward(
-            nodes.at(step.left), nodes.at(step.right),
-            given.at(step.left), given.at(step.right), given.at(step.out), between, dgates,
-            [sums.bias(block, number) for block in range(1, len(stages.weights))],
-            (scratch[0], scratch[1]), shape, row,
-            # a prefix is read by many; of two neighbours a prefix may have read the left one
-            add=(adds[step.left.level] if step.is_up else True, blocks_given),
+        # a prefix is read by many; of two neighbours a prefix may have read the left one
+        add = (adds[step.left.level] if step.is_up else True, blocks_given)
+        between, dgates = back.merge(
+            number, nodes.at(step.left), nodes.at(step.right), given.at(step.left),
+            given.at(step.right), given.at(step.out), Shape(stages.seeds, batch, step.length),
+            batch * step.row, add,
         )  # fmt: skip
         if kept is None:
-            sums.add_merges(nodes, between, dgates, [number])
+            back.sums.add_merges(nodes, between, dgates, [number])
     if not any(step.is_up for step in layout.steps):
         _turn(layout, given)
-    if kept is not None and layout.steps:
-        sums.add_merges(nodes, kept, every, numbers)
-    dx = _leaf_backward(stages, layout, x, nodes, gates, given, sums, needs_x)
-    return Gradients(dx, *sums.natural(), _carried(layout, given, stages.hidden_size))
+    dleaves, levels = given.at(layout.leaves), range(0)
+    if lookup is not None:
+        dleaves = lookup.gradients.entries(0)
+        levels = range(1, lookup.states.layout.top + 1)
+        _tables_backward(back, given, lookup)
+    if kept is not None:
+        tables = None if lookup is None else lookup.states
+        back.sums.add_merges(nodes, kept, back.every, numbers, tables, levels)
+    dx = _leaf_backward(stages, x, gates, dleaves, back.sums, needs_x)
+    return Gradients(dx, *back.sums.natural(), _carried(layout, given, stages.hidden_size))
+
+
+class _Back:
+    """Memory for going back through merges, one step after the other."""
+
+    def __init__(
+        self,
+        stages: Stages,
+        layout: Layout,
+        leaves: int,
+        nodes: Nodes,
+        kept: Kept | None,
+        lookup: TablesBack | None,
+    ) -> None:
+        self.stages, self.nodes, self.kept = stages, nodes, kept
+        self.like, batch = nodes.prefixes[1], nodes.prefixes[0].shape[1]
+        tables = () if lookup is None else lookup.states.layout.tables[1:]
+        merges = [batch * step.length for step in layout.steps]
+        merges += [table.entries for table in tables]
+        self.sums = _Sums(stages, leaves, merges, self.like)
+        h, c = (
+            launch.empty(self.like, (stages.seeds, max(merges, default=0), stages.size), kind)
+            for kind in (stages.operand, torch.float32)
+        )
+        self.scratch = h, c
+        self.every = [] if kept is None else self._dgates(sum(merges))
+
+    def merge(
+        self,
+        number: int,
+        left: Pair,
+        right: Pair,
+        dleft: Pair,
+        dright: Pair,
+        dout: Pair,
+        shape: Shape,
+        row: int,
+        add: tuple[bool, bool],
+    ) -> tuple[Kept, list[Tensor]]:
+        """Through the merges of one step; gives what was kept of them, and the gates' gradients."""
+        stages, between, dgates = self.stages, self.kept, self.every
+        if between is None:
+            # the result is known; what was computed on the way is not
+            row, between = 0, stages.between(self.like, shape.rows, gates=True)
+            dgates = self._dgates(shape.rows)
+            aside = (
+                compact(self.scratch[0], 0, shape.length),
+                compact(self.scratch[1], 0, shape.length),
+            )
+            stages.merge(left, right, aside, between, shape, 0)
+        dbiases = [self.sums.bias(block, number) for block in range(1, len(stages.weights))]
+        stages.merge_backward(
+            left, right, dleft, dright, dout, between, dgates, dbiases, self.scratch, shape, row,
+            add=add,
+        )  # fmt: skip
+        return between, dgates
+
+    def _dgates(self, rows: int) -> list[Tensor]:
+        return [_rows(self.stages, self.like, rows, columns) for columns in self.stages.columns[1:]]
+
+
+def _tables_backward(back: _Back, given: Nodes, lookup: TablesBack) -> None:
+    """From what came for looked-up blocks to the gradients of the first table."""
+    layout, tables, gradients = given.layout, lookup.states, lookup.gradients
+    top, seeds = tables.layout.top, back.stages.seeds
+    row = given.prefixes[0].shape[1] * layout.merges
+    for level in reversed(range(top + 1)):
+        add = False
+        if level < top:
+            codes = pair_codes(tables.layout, level + 1, lookup.ids.device)
+            shape = Shape(seeds, 1, codes.shape[1])
+            gradients.sum(level, codes, gradients.neighbours(level + 1), shape, add=False)
+            add = True
+        blocks = blocks_read(layout, top, level)
+        if blocks:
+            codes = codes_of(lookup.ids, tables.layout.tables[level], blocks)
+            places = given.at(looked_up_array(layout, level, blocks))
+            gradients.sum(level, codes, places, Shape(*codes.shape), add=add)
+        if level:
+            number = len(layout.steps) + level - 1
+            shape = Shape(seeds, 1, tables.layout.tables[level].entries)
+            between, dgates = back.merge(
+                number, *tables.pairs(level), *gradients.pairs(level), gradients.entries(level),
+                shape, row + tables.layout.row(level), (False, False),
+            )  # fmt: skip
+            if back.kept is None:
+                back.sums.add_merges(back.nodes, between, dgates, [], tables, [level])
 
 
 def _rows(stages: Stages, like: Tensor, rows: int, columns: int) -> Tensor:
@@ -185,16 +292,15 @@ def _turn(layout: Layout, given: Nodes) -> None:
 
 def _leaf_backward(
     stages: Stages,
-    layout: Layout,
     x: Tensor,
-    nodes: Nodes,
     gates: Tensor | None,
-    given: Nodes,
+    dleaves: Pair,
     sums: _Sums,
     needs_x: bool,
 ) -> Tensor | None:
+    """The gradients of the leaf's weights, and of tokens `x` (S, B, T, D) if that `needs_x`."""
     seeds, batch, length, size = x.shape
-    shape, tiled, like = Shape(seeds, batch, length), stages.tiled[0], nodes.prefixes[1]
+    shape, tiled, like = Shape(seeds, batch, length), stages.tiled[0], dleaves[1].tensor
     if gates is None:
         gates = launch.empty(like, (seeds, shape.rows, tiled.columns), stages.operand)
         aside = [
@@ -203,10 +309,9 @@ def _leaf_backward(
         ]
         stages.leaf(x, (aside[0], aside[1]), gates)
     dgates = _rows(stages, like, shape.rows, tiled.columns)
-    dh, dc = given.at(layout.leaves)
-    launch.backward(Rows(gates, 0), dgates, [], dh, dc, [], sums.bias(0), tiled, shape)
+    launch.backward(Rows(gates, 0), dgates, [], *dleaves, [], sums.bias(0), tiled, shape)
     if shape.rows:
-        sums.add(0, dgates, x, x, plain_chunks(shape.rows, x.device))
+        sums.add(0, dgates, x, x, plain_chunks(shape.rows, seeds, x.device))
     if not needs_x:
         return None
     dx = launch.empty(like, (seeds, shape.rows, size))

@@ -14,6 +14,7 @@ from torch import Tensor
 
 from prlstm.kernels import launch
 from prlstm.kernels.layout import PREFIXES, Array, Layout
+from prlstm.kernels.tables import TableLayout
 from prlstm.kernels.tiles import arithmetic, block_for, tile_for
 from prlstm.kernels.weights import Tiled, descriptor
 
@@ -51,10 +52,19 @@ class Chunks(NamedTuple):
 
 @lru_cache(maxsize=512)
 def merge_chunks(
-    layout: Layout, steps: tuple[int, ...], batch: int, device: torch.device
+    layout: Layout,
+    steps: tuple[int, ...],
+    tables: TableLayout | None,
+    levels: tuple[int, ...],
+    batch: int,
+    seeds: int,
+    device: torch.device,
 ) -> Chunks:
-    """The rows of these steps of a layout."""
-    first = layout.steps[steps[0]].row
+    """The rows of these steps of a layout, then those of these levels of tables.
+
+    Tables stand behind all blocks, and their rows behind those of all steps.
+    """
+    first = layout.steps[steps[0]].row if steps else 0
 
     def where(array: Array) -> tuple[int, int, int, int]:
         if array.level == PREFIXES:
@@ -74,19 +84,28 @@ def merge_chunks(
         )
         for step in (layout.steps[k] for k in steps)
     ]
-    return _cut(segments, device)
+    row = sum(segment.rows for segment in segments)
+    for level in levels:
+        assert tables is not None
+        entries = tables.tables[level].entries
+        place = batch * layout.states + tables.pairs(level)
+        left, right = (0, 2, place, place), (0, 2, place + 1, place + 1)
+        segments.append(Segment(row, entries, entries, False, left, right))
+        row += entries
+    return _cut(segments, seeds, device)
 
 
 @lru_cache(maxsize=512)
-def plain_chunks(rows: int, device: torch.device) -> Chunks:
+def plain_chunks(rows: int, seeds: int, device: torch.device) -> Chunks:
     """Rows that stand one after the other."""
     place = (0, 1, 0, 0)
-    return _cut([Segment(0, rows, rows, False, place, place)], device)
+    return _cut([Segment(0, rows, rows, False, place, place)], seeds, device)
 
 
-def _cut(segments: Sequence[Segment], device: torch.device) -> Chunks:
+def _cut(segments: Sequence[Segment], seeds: int, device: torch.device) -> Chunks:
     total = sum(segment.rows for segment in segments)
-    splits = max(1, min(SPLITS, total // LEAST_ROWS))
+    # many seeds fill a device by themselves, and every split is written and read once more
+    splits = max(1, min(-(-SPLITS // seeds), total // LEAST_ROWS))
     each = -(-total // splits)
     fields: list[list[int]] = []
     bounds = [0]
@@ -118,7 +137,7 @@ def weight_gradient(
     *,
     precision: str,
 ) -> Tensor:
-    """`dgates.T @ z` (S, C, n K), over rows (S, R, C).
+    """`dgates.T @ z`, over rows (S, R, C), in parts that are to be summed: (S, splits, C, n K).
 
     The incoming h are in `blocks` or `prefixes` (S, ..., K), where the chunks say.
     """
@@ -150,4 +169,4 @@ def weight_gradient(
         num_warps=tile.warps,
         num_stages=tile.stages,
     )
-    return dweight.sum(1)
+    return dweight

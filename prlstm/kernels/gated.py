@@ -224,9 +224,9 @@ def _differentiate(
     if needs_weight:
         rows = [t.flatten(1, 2).to(weight.dtype) for t in h]
         tiled = torch.cat([torch.matmul(dgates.mT, z) for z in rows], -1)
-        dweight = untile_weights(tiled, block, block, features)
+        dweight = untile_weights(tiled, block, features)
     if needs_bias:
-        dbias = untile_bias(sums, block, block, features).to(ctx.bias_type)
+        dbias = untile_bias(sums, block, features).to(ctx.bias_type)
     return dh_in, list(dc_in.unbind()), dweight, dbias, None, None, None
 
 

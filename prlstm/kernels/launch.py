@@ -17,13 +17,17 @@ from prlstm.kernels.places import (
     is_linear,
     joined,
 )
-from prlstm.kernels.tiles import MANY_ROWS, arithmetic, block_for, block_tile, tile_for
+from prlstm.kernels.tiles import MANY_ROWS, arithmetic, block_for, block_tile, input_tile
 from prlstm.kernels.weights import Tiled, descriptor
 
-# tiles of the kernel that computes no products, and how many of them one program takes
-BACKWARD_ROWS, ROUNDS, BACKWARD_WARPS = 16, 4, 4
-# states that one program looks up
-LOOKED_UP_ROWS = 16
+# tiles of the kernel that computes no products; how many of them one program takes where there are
+# many rows, and how many that is
+BACKWARD_ROWS, BACKWARD_WARPS, ROUNDS, ROWS_FOR_ROUNDS = 16, 4, 4, 1 << 13
+# blocks whose numbers one program finds, and states that one looks up
+SPELLED_ROWS, LOOKED_UP_ROWS = 256, 16
+# entries, rows and features of a tile whose gradients are summed; rows that are worth a split
+SUMMED_ENTRIES, SUMMED_ROWS, SUMMED_FEATURES = 32, 64, 64
+ROWS_OF_A_SPLIT, MOST_SPLITS = 1024, 64
 
 
 def empty(like: Tensor, shape: Sequence[int], dtype: torch.dtype | None = None) -> Tensor:
@@ -155,7 +159,7 @@ def backward(
         H=sizes.hidden_size,
         BLOCK_M=BACKWARD_ROWS,
         BLOCK_H=weights.features,
-        ROUNDS=ROUNDS,
+        ROUNDS=_rounds(shape.rows),
         FAST=dgates.dtype != torch.float32 and not block.INTERPRETED,
         ADD_LEFT=add[0],
         ADD_RIGHT=add[1],
@@ -167,7 +171,11 @@ def backward(
 
 def parts(rows: int) -> int:
     """How many sums of `dgates` over some rows the backward pass leaves."""
-    return -(-rows // (BACKWARD_ROWS * ROUNDS))
+    return -(-rows // (BACKWARD_ROWS * _rounds(rows)))
+
+
+def _rounds(rows: int) -> int:
+    return ROUNDS if rows >= ROWS_FOR_ROUNDS else 1
 
 
 def input_gradient(
@@ -183,7 +191,7 @@ def input_gradient(
     sizes = weights.block
     if shape.seeds * shape.rows == 0:
         return
-    tile = tile_for("input", arithmetic(weights.weight.dtype, precision))
+    tile = input_tile(arithmetic(weights.weight.dtype, precision), shape.seeds * shape.rows)
     wide = sizes.inputs * sizes.input_size
     width = min(tile.features, block_for(wide))
     # a product must not run into the weights of the next seed
@@ -217,18 +225,81 @@ def input_gradient(
     )
 
 
-def look_up(table: Tensor, codes: Tensor, out: Tensor) -> None:
-    """Put the entries of `table` (S, V, H) at `codes` (S, B, L) into the first L states of `out`.
+def spell(ids: Tensor, letters: int, firsts: Tensor, size: int, blocks: range) -> Tensor:
+    """The numbers of some blocks of `size` ids (S, B, T): (S, B, blocks)."""
+    kernels(ids)
+    seeds, batch, _ = ids.shape
+    rows, length = batch * len(blocks), len(blocks)
+    codes = empty(ids, (seeds, batch, length), torch.int32)
+    if rows:
+        imported("lookup").spell[-(-rows // SPELLED_ROWS), seeds](
+            ids, *ids.stride()[:2], firsts, letters, blocks.start, blocks.step, size, codes,
+            rows, length, BLOCK=SPELLED_ROWS,
+        )  # fmt: skip
+    return codes
 
-    That may be states from some place on in memory (S, B, width, H).
+
+def look_up(
+    memory: tuple[Tensor, Tensor],
+    place: int,
+    codes: Tensor,
+    out_h: States,
+    out_c: States | None,
+    shape: Shape,
+) -> None:
+    """Put entries of a table, which begins at state `place`, to `out_h` and `out_c`.
+
+    `codes` (S, ...) tell which, or (1, ...) for all seeds.
     """
-    kernels(table)
-    (seeds, batch, length), size = codes.shape, table.shape[2]
-    tiles, width = -(-length // LOOKED_UP_ROWS), out.stride(1) // size
-    imported("pack").look_up[tiles * batch, seeds](
-        table, codes, out, table.shape[1], batch, length, width, tiles,
-        H=size, BLOCK_M=LOOKED_UP_ROWS, BLOCK_H=block_for(size),
+    kernels(memory[0])
+    size, each = memory[0].shape[2], [out_h] if out_c is None else [out_h, out_c]
+    if shape.rows:
+        imported("lookup").look_up[-(-shape.rows // LOOKED_UP_ROWS), shape.seeds](
+            *memory, memory[0].shape[1], place, codes, _seed_stride(codes, shape),
+            *_operands(each, 2), shape.rows, shape.length,
+            H=size, BLOCK_M=LOOKED_UP_ROWS, BLOCK_H=block_for(size), ALIGNED=are_multiples(each),
+        )  # fmt: skip
+
+
+def sum_entries(
+    codes: Tensor,
+    dh: States,
+    dc: States,
+    memory: tuple[Tensor, Tensor],
+    place: int,
+    entries: int,
+    shape: Shape,
+    *,
+    add: bool,
+) -> None:
+    """Sum what came for looked-up states by their codes, to the entries from state `place` on."""
+    block = kernels(memory[0])
+    size = memory[0].shape[2]
+    features = min(SUMMED_FEATURES, block_for(size))
+    splits = min(MOST_SPLITS, max(1, shape.rows // ROWS_OF_A_SPLIT))
+    each = -(-shape.rows // splits)
+    out, states, first = memory, memory[0].shape[1], place
+    if splits > 1:
+        parts = empty(memory[1], (2, shape.seeds, splits, entries, size), torch.float32)
+        out, states, first = (parts[0], parts[1]), splits * entries, 0
+    half = dh.tensor.dtype != torch.float32
+    tiles = -(-entries // SUMMED_ENTRIES) * -(-size // features)
+    imported("lookup").sum_entries[tiles, splits, shape.seeds](
+        codes, _seed_stride(codes, shape), *_operands([dh, dc], 2), *out, states, first, entries,
+        shape.rows, shape.length, each,
+        H=size, BLOCK_E=SUMMED_ENTRIES, BLOCK_R=SUMMED_ROWS, BLOCK_H=features,
+        PRECISION="tf32" if half and not block.INTERPRETED else "ieee",
+        ALIGNED=are_multiples([dh, dc]), ADD=add and splits == 1,
     )  # fmt: skip
+    if splits > 1:
+        for whole, part in zip(memory, parts.sum(2), strict=True):
+            here = whole[:, place : place + entries]
+            here.copy_(here + part if add else part)
+
+
+def _seed_stride(codes: Tensor, shape: Shape) -> int:
+    """Codes of one seed may be those of all."""
+    return shape.rows if codes.shape[0] == shape.seeds else 0
 
 
 def kernels(operand: Tensor) -> ModuleType:

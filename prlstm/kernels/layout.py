@@ -83,14 +83,14 @@ class Layout:
         return all(s.length == 1 and s.right.first == self.counts[level] - 1 for s in needed)
 
 
-def lay_out(length: int, start: int = 0, count: int = 0) -> Layout:
-    """The arrays of the plan of these three numbers."""
+def lay_out(length: int, start: int = 0, count: int = 0, looked_up: int = 0) -> Layout:
+    """The arrays of the plan of three numbers; blocks up to a level are looked up, not merged."""
     # the compiler looks into functions, and warns of caches
     make = _lay_out if torch.compiler.is_compiling() else _laid_out
-    return make(length, start, count)
+    return make(length, start, count, looked_up)
 
 
-def _lay_out(length: int, start: int, count: int) -> Layout:
+def _lay_out(length: int, start: int, count: int, looked_up: int) -> Layout:
     plan = Plan(length, start, count)
     levels = plan.levels
     low, high = count + start + 1, count + length
@@ -110,7 +110,7 @@ def _lay_out(length: int, start: int, count: int) -> Layout:
     sizes = [count + count % 2 for count in counts]
     steps: list[Step] = []
     row = 0
-    for level, above in pairwise(levels[:-1]):
+    for level, above in pairwise(levels[looked_up:-1]):
         made = above.after - above.before
         k, out = level.index, blocks(above.index, above.before % 2)
         steps.append(Step(blocks(k, 0, 2), blocks(k, 1, 2), out, made, row))

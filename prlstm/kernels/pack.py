@@ -1,4 +1,4 @@
-"""What is put in place before the products, in Triton: weights in tiles, entries of a table.
+"""Weights are put in tiles before the products, and their gradients back, in Triton.
 
 Letters and prefixes as in `prlstm.kernels.block`.
 """
@@ -45,22 +45,55 @@ def pack_weights(
         tl.store(p_tiled_bias + o_tiled, b_bias.to(tl.float32))
 
 
-@triton.jit(do_not_specialize=["entries", "batch", "length", "width", "tiles"])
-def look_up(
-    p_table, p_codes, p_out, entries, batch, length, width, tiles, H: tl.constexpr,
-    BLOCK_M: tl.constexpr, BLOCK_H: tl.constexpr,
-):  # fmt: skip
-    """Entries of a table (S, V, H) at codes (S, B, L), to the first L states of (S, B, width, H).
+@triton.jit(do_not_specialize=["splits", "parts"])
+def unpack_gradients(
+    p_dweight,
+    splits,
+    p_dbias,
+    parts,
+    p_weight,
+    p_bias,
+    G: tl.constexpr,
+    H: tl.constexpr,
+    K: tl.constexpr,
+    STATES: tl.constexpr,
+    C: tl.constexpr,
+    PADDED_K: tl.constexpr,
+    FEATURES: tl.constexpr,
+    BLOCK_M: tl.constexpr,
+    BLOCK_K: tl.constexpr,
+    BLOCK_P: tl.constexpr,
+):
+    """Some rows of the gradients of a weight and its bias: sums of all parts, in one order.
 
-    Grid: (B times tiles of L, S).
+    From (S, splits, C, STATES PADDED_K) to (S, G H, STATES K), and from (S, parts, C) to (S, G H),
+    where rows of C stand as `pack_weights` puts them. Grid: (tiles of rows, tiles of columns, S).
     """
-    i_seed = tl.program_id(1)
-    i_row = i_seed * batch + tl.program_id(0) // tiles
-    o_l = tl.program_id(0) % tiles * BLOCK_M + tl.arange(0, BLOCK_M)
-    o_h = tl.arange(0, BLOCK_H)
-    m = (o_l < length)[:, None] & (o_h < H)[None, :]
-    o_code = tl.load(p_codes + i_row.to(tl.int64) * length + o_l, o_l < length, 0)
-    o_entry = (i_seed * entries + o_code).to(tl.int64) * H
-    b_entry = tl.load(p_table + o_entry[:, None] + o_h[None, :], m, 0.0)
-    o_out = (i_row.to(tl.int64) * width + o_l) * H
-    tl.store(p_out + o_out[:, None] + o_h[None, :], b_entry, m)
+    i_seed = tl.program_id(2).to(tl.int64)
+    o_row = tl.program_id(0) * BLOCK_M + tl.arange(0, BLOCK_M)
+    m_row = o_row < G * H
+    o_h = o_row % H
+    o_tiled = o_h // FEATURES * (G * FEATURES) + o_row // H * FEATURES + o_h % FEATURES
+    o_column = tl.program_id(1) * BLOCK_K + tl.arange(0, BLOCK_K)
+    o_padded = o_column // K * PADDED_K + o_column % K
+    m = m_row[:, None] & (o_column < STATES * K)[None, :]
+    o_in = o_tiled[:, None] * (STATES * PADDED_K) + o_padded[None, :]
+    p_in = p_dweight + i_seed * splits * (C * STATES * PADDED_K) + o_in
+    b_sum = tl.zeros((BLOCK_M, BLOCK_K), tl.float32)
+    for _ in range(splits):
+        b_sum += tl.load(p_in, m, 0.0)
+        p_in += C * STATES * PADDED_K
+    o_out = (i_seed * (G * H) + o_row)[:, None] * (STATES * K) + o_column[None, :]
+    tl.store(p_weight + o_out, b_sum.to(p_weight.dtype.element_ty), m)
+    if p_dbias is not None:
+        if tl.program_id(1) == 0:
+            b_parts = tl.zeros((BLOCK_P, BLOCK_M), tl.float32)
+            o_part = tl.arange(0, BLOCK_P)
+            p_part = p_dbias + i_seed * parts * C + o_part[:, None] * C + o_tiled[None, :]
+            for start in range(0, parts, BLOCK_P):
+                m_part = (start + o_part < parts)[:, None] & m_row[None, :]
+                b_parts += tl.load(p_part, m_part, 0.0)
+                p_part += BLOCK_P * C
+            b_bias = tl.sum(b_parts, 0)
+            p_out = p_bias + i_seed * (G * H) + o_row
+            tl.store(p_out, b_bias.to(p_bias.dtype.element_ty), m_row)

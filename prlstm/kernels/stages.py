@@ -20,9 +20,10 @@ from prlstm.kernels.weights import (
     ALIGNMENT,
     Block,
     Tiled,
+    spacing,
     tile_weights,
-    untile_bias,
-    untile_weights,
+    tiled,
+    untile_gradients,
 )
 
 # h and c of many states
@@ -48,6 +49,8 @@ class Stages:
     biases: Sequence[Tensor]
     operand: torch.dtype
     precision: str
+    # the weights in tiles, and then the biases, where they were put in place before
+    packed: Sequence[Tensor] = ()
 
     @property
     def seeds(self) -> int:
@@ -77,13 +80,34 @@ class Stages:
     @cached_property
     def tiled(self) -> list[Tiled]:
         """The weights of the leaf, then of each stage."""
-        biases: Sequence[Tensor | None] = self.biases or [None] * len(self.weights)
+        count = len(self.weights)
+        biases: Sequence[Tensor | None] = self.biases or [None] * count
+        if self.packed:
+            known = zip(self.packed[:count], self.packed[count:] or biases, strict=True)
+            return [
+                tiled(padded, weight, bias, self.features)
+                for (weight, bias), (_, padded) in zip(known, self._blocks(), strict=True)
+            ]
         return [
             tile_weights(weight, bias, plain, padded, self.features, self.operand)
             for weight, bias, (plain, padded) in zip(
                 self.weights, biases, self._blocks(), strict=True
             )
         ]
+
+    def pack(self) -> list[Tensor]:
+        """The weights in tiles, and then the biases."""
+        return [t.weight for t in self.tiled] + [t.bias for t in self.tiled if t.bias is not None]
+
+    def packed_shapes(self) -> list[tuple[tuple[int, ...], torch.dtype]]:
+        """The shapes and types of all that."""
+        blocks = [padded for _, padded in self._blocks()]
+        weights = [
+            ((self.seeds * columns, block.inputs * spacing(block)), self.operand)
+            for columns, block in zip(self.columns, blocks, strict=True)
+        ]
+        biases = [((self.seeds, columns), torch.float32) for columns in self.columns if self.biases]
+        return [*weights, *biases]
 
     @property
     def columns(self) -> list[int]:
@@ -192,13 +216,16 @@ class Stages:
             )  # fmt: skip
             dh, dc = between
 
-    def natural_weight(self, block: int, dweight: Tensor) -> Tensor:
-        """A gradient (S, C, columns) as the weights of a block, 0 the leaf, have their places."""
-        return untile_weights(dweight, *self._blocks()[block], self.features)
+    def natural(
+        self, block: int, dweight: Tensor, dbias: Tensor | None
+    ) -> tuple[Tensor, Tensor | None]:
+        """The gradients of a block, 0 the leaf, as its weight and bias have their places.
 
-    def natural_bias(self, block: int, dbias: Tensor) -> Tensor:
-        """The same for the bias: (S, C)."""
-        return untile_bias(dbias, *self._blocks()[block], self.features)
+        Of parts that are summed: (S, splits, C, columns), (S, parts, C).
+        """
+        bias = self.biases[block] if self.biases else None
+        sizes = self._blocks()[block]
+        return untile_gradients(dweight, dbias, self.weights[block], bias, *sizes, self.features)
 
 
 def _aligned(size: int) -> int:

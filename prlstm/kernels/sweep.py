@@ -9,7 +9,14 @@ from prlstm.kernels import launch
 from prlstm.kernels.layout import Layout, Step
 from prlstm.kernels.nodes import Nodes
 from prlstm.kernels.places import Shape, States
-from prlstm.kernels.stages import Kept, Stages
+from prlstm.kernels.stages import Kept, Pair, Stages
+from prlstm.kernels.tables import (
+    TableNodes,
+    blocks_read,
+    codes_of,
+    fill_tables,
+    looked_up_array,
+)
 
 
 def sweep_nodes(
@@ -32,34 +39,76 @@ def sweep_nodes(
 
 
 class Lookup(NamedTuple):
-    """Leaves whose c are looked up: `codes` (S, B, T) in `c` (S, V, H); `h` (S, B, T, H) are not.
+    """Blocks of a level whose c are looked up: `codes` (S, B, blocks) in `c` (S, V, H).
 
-    All programs would read the few entries of h from one part of the cache.
+    `h` (S, B, blocks, H) are not: all programs would read the few entries of a small table from
+    one part of the cache.
     """
 
+    level: int
     codes: Tensor
     c: Tensor
     h: Tensor
 
 
-def sweep_codes(
-    stages: Stages, layout: Layout, codes: Tensor, table: tuple[Tensor, Tensor], nodes: Nodes
+def sweep_blocks(
+    stages: Stages,
+    layout: Layout,
+    tables: TableNodes,
+    x: Tensor,
+    ids: Tensor,
+    carried: Sequence[Tensor],
+    nodes: Nodes,
+    kept: Kept | None = None,
+    gates: Tensor | None = None,
 ) -> None:
-    """Fill `nodes`, from leaves `codes` (S, B, T) of a table: h and c (S, V, H)."""
-    if layout.needs_last_alone(0) and 0 not in [level for _, level in layout.from_blocks]:
-        seeds, batch, _ = codes.shape
-        h = launch.empty(table[0], (seeds, batch, layout.sizes[0], stages.size))
-        launch.look_up(table[0], codes, h)
-        ends = [launch.empty(t, (seeds, batch, 1, stages.size)) for t in table]
-        for entries, end in zip(table, ends, strict=True):
-            launch.look_up(entries, codes[:, :, -1:].contiguous(), end)
-        nodes.put_last(0, ends[0], ends[1])
-        merge_nodes(stages, layout, nodes, lookup=Lookup(codes, table[1], h))
-    else:
-        nodes.begin(0)
-        for entries, level in zip(table, nodes.pair(0), strict=True):
-            launch.look_up(entries, codes, level)
-        merge_nodes(stages, layout, nodes)
+    """The same for ids (S, B, T), whose blocks up to a level are looked up.
+
+    `x` (S, 1, V, D) are the tokens of the first table.
+    """
+    nodes.bring(carried)
+    batch = ids.shape[1]
+    fill_tables(stages, tables, x, gates, kept, batch * layout.merges)
+    top, lookup = tables.layout.top, None
+    for level in range(top + 1):
+        blocks = blocks_read(layout, top, level)
+        if not blocks:
+            continue
+        codes = codes_of(ids, tables.layout.tables[level], blocks)
+        waiting = level in layout.waiting
+        if nodes.together is None and not waiting and _needs_last_alone(layout, level):
+            if level == top and layout.counts[level] > 1:
+                lookup = _looked_up(tables, codes, layout.sizes[level], nodes)
+            last = codes[:, :, -1:].contiguous()
+            states = [launch.empty(t, (*codes.shape[:2], 1, stages.size)) for t in nodes.prefixes]
+            tables.look_up(level, last, _places(states), Shape(*last.shape))
+            nodes.put_last(level, states[0], states[1])
+        else:
+            nodes.begin(level)
+            places = nodes.at(looked_up_array(layout, level, blocks))
+            tables.look_up(level, codes, places, Shape(*codes.shape))
+    merge_nodes(stages, layout, nodes, kept, lookup, looked_up=top)
+
+
+def _needs_last_alone(layout: Layout, level: int) -> bool:
+    read = level in (block for _, block in layout.from_blocks)
+    return layout.needs_last_alone(level) and not read
+
+
+def _looked_up(tables: TableNodes, codes: Tensor, width: int, nodes: Nodes) -> Lookup:
+    """The blocks of the highest table, which are all merged and then not needed any more."""
+    seeds, batch, blocks = codes.shape
+    level = tables.layout.top
+    h = launch.empty(nodes.prefixes[0], (seeds, batch, width, nodes.prefixes[0].shape[3]))
+    out, _ = _places([h, h])
+    tables.look_up_h(level, codes, out, Shape(seeds, batch, blocks))
+    first = tables.base + tables.layout.entries(level)
+    return Lookup(level, codes, tables.memory[1][:, first:], h)
+
+
+def _places(states: Sequence[Tensor]) -> Pair:
+    h, c = map(States.of, states)
+    return h, c
 
 
 def merge_nodes(
@@ -68,19 +117,21 @@ def merge_nodes(
     nodes: Nodes,
     kept: Kept | None = None,
     lookup: Lookup | None = None,
+    looked_up: int = 0,
 ) -> None:
-    """Merge, level by level, the leaves that are there or that are looked up."""
+    """Merge, level by level, the blocks that are there up to a level or that are looked up."""
     seeds, batch = nodes.prefixes[0].shape[:2]
     longest = max((step.length for step in layout.steps), default=0)
     like = nodes.prefixes[0]
     between = stages.between(like, batch * longest, gates=False) if kept is None else kept
-    _first_prefixes(layout, nodes, 0)
+    for level in range(looked_up + 1):
+        _first_prefixes(layout, nodes, level)
     for step in layout.steps:
         if step.is_up:
             nodes.begin(step.out.level)
         row = 0 if kept is None else batch * step.row
         shape, out = Shape(seeds, batch, step.length), nodes.at(step.out)
-        if lookup is not None and step.left.level == 0 and step.is_up:
+        if lookup is not None and step.is_up and step.left.level == lookup.level:
             _merge_looked_up(stages, lookup, out, between, shape)
         else:
             merge_step(stages, nodes, step, out, between, row, shape)
@@ -92,7 +143,7 @@ def merge_nodes(
 def _merge_looked_up(
     stages: Stages, lookup: Lookup, out: tuple[States, States], between: Kept, shape: Shape
 ) -> None:
-    """The merges of neighbouring leaves."""
+    """The merges of neighbouring blocks."""
     h, c = lookup.h, lookup.c
     size, entry = h.shape[-1], States(c, (c.stride(0), 0, c.stride(1), 0, 0))
     left, right = (

@@ -49,6 +49,7 @@ _HALF = {
     "refine few": Tile(32, FEATURES, 64, stages=4, ahead=True),
     "compose few": Tile(64, FEATURES, 64, stages=4, ahead=True),
     "input": Tile(128, 128, 64),
+    "input few": Tile(32, 64, 128, stages=4),
     "weight": Tile(256, 128, 64, warps=8),
 }
 _TF32 = {
@@ -58,6 +59,7 @@ _TF32 = {
     "refine few": Tile(32, FEATURES, 32, stages=4, ahead=True),
     "compose few": Tile(32, FEATURES, 32, stages=4, ahead=True),
     "input": Tile(128, 128, 32, warps=8),
+    "input few": Tile(32, 64, 64, stages=4),
     "weight": Tile(128, 64, 32),
 }
 _EXACT = {
@@ -67,6 +69,7 @@ _EXACT = {
     "refine few": Tile(32, FEATURES, 16, ahead=True),
     "compose few": Tile(32, FEATURES, 16, ahead=True),
     "input": Tile(64, 64, 16),
+    "input few": Tile(64, 64, 16),
     "weight": Tile(64, 64, 16),
 }
 TILES: dict[tuple[str, str], Tile] = {
@@ -97,6 +100,11 @@ def features_for(hidden_size: int) -> int:
 def tile_for(kernel: str, arithmetic: str) -> Tile:
     """The entry for a product of the backward pass."""
     return TILES[kernel, arithmetic]
+
+
+def input_tile(arithmetic: str, rows: int) -> Tile:
+    """The entry for the gradients of so many states."""
+    return TILES["input few" if rows <= FEW_ROWS else "input", arithmetic]
 
 
 @lru_cache

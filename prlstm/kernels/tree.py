@@ -1,6 +1,6 @@
 """The tree of an LSTM cell on a GPU: what `prlstm.tree.sweep` computes, by kernels."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import overload
 
@@ -9,8 +9,16 @@ from torch import Tensor
 
 from prlstm.kernels.choose import Products
 from prlstm.kernels.layout import Layout, lay_out
-from prlstm.kernels.operator import GATES, LAST, NODES, sweep_forward, sweep_table
-from prlstm.tree import Carry, Node, Plan, Sweep
+from prlstm.kernels.operator import GATES, LAST, NODES, sweep_forward
+from prlstm.tree import Carry, Node, Plan, Sweep, Words
+from prlstm.tree.node import last, take
+from prlstm.tree.scan import Blocks
+from prlstm.tree.spelling import Table
+
+# blocks of more tokens are never worth a table
+HIGHEST = 5
+# where there are no ids; PyTorch takes an empty list for one of tensors
+NOT_SPELLED = [0, 0, 0]
 
 
 @dataclass(frozen=True)
@@ -38,9 +46,9 @@ class CellWeights:
 def sweep_lstm(
     x: Tensor,
     cell: CellWeights,
+    products: Products,
     earlier: Carry,
     start: int,
-    products: Products,
     *,
     every: bool = False,
     checkpoint: bool = False,
@@ -51,37 +59,65 @@ def sweep_lstm(
     are read, and what the stream keeps. With `checkpoint` the backward pass computes each level's
     gates once more, instead of keeping those of all levels.
     """
-    keep = NODES if every else LAST
-    if torch.is_grad_enabled():
-        keep = NODES if checkpoint else GATES
+    keep = _kept(every, checkpoint)
     plan = Plan(x.shape[1], start, earlier.count)
     layout = lay_out(plan.length, plan.start, plan.count)
     memory = sweep_forward(
         x[None],
+        None,
         *cell.stacked(),
         _carried(layout, earlier),
-        plan.start,
-        plan.count,
+        NOT_SPELLED,
+        [plan.start, plan.count],
         *products,
         keep,
     )
     return _made(plan, layout, memory, cell, earlier, is_last=keep == LAST)
 
 
-def sweep_codes(
-    codes: Tensor,
-    table: Node,
+def sweep_lstm_ids(
+    ids: Tensor,
+    words: Words,
     cell: CellWeights,
-    start: int,
     products: Products,
+    earlier: Carry,
+    start: int,
+    *,
+    every: bool = False,
+    checkpoint: bool = False,
+    most: int = HIGHEST,
 ) -> Sweep:
-    """The tree over leaves that are looked up: `codes` (B, T) in `table` (V, H). No gradients."""
-    plan = Plan(codes.shape[1], start)
-    layout = lay_out(plan.length, plan.start)
-    memory = sweep_table(
-        codes[None], *(t[None] for t in table), *cell.stacked(), plan.start, *products
+    """The same over ids (B, T) of one-hot tokens.
+
+    Blocks of few of them are looked up, to level `most` at the highest. Where every node is asked
+    for these are the leaves alone.
+    """
+    keep = _kept(every, checkpoint)
+    plan = Plan(ids.shape[1], start, earlier.count)
+    layout = lay_out(plan.length, plan.start, plan.count)
+    size = cell.weights[0].shape[1]
+    # the tokens of the first table, in its order
+    first = Table(0, words.letters, words.fills(0, plan.length)).spelled(ids.device)[:, 0]
+    known = torch.arange(size, device=ids.device)
+    x = (first[:, None] == known).to(cell.dtype)
+    memory = sweep_forward(
+        x[None, None],
+        ids[None],
+        *cell.stacked(),
+        _carried(layout, earlier),
+        [words.letters, -1 if words.length is None else words.length, 0 if every else most],
+        [plan.start, plan.count],
+        *products,
+        keep,
     )
-    return _made(plan, layout, memory, cell, Carry(), is_last=True)
+    return _made(plan, layout, memory, cell, earlier, is_last=keep == LAST)
+
+
+def _kept(every: bool, checkpoint: bool) -> str:
+    """What a sweep leaves behind."""
+    if torch.is_grad_enabled():
+        return NODES if checkpoint else GATES
+    return NODES if every else LAST
 
 
 def _carried(layout: Layout, earlier: Carry) -> list[Tensor]:
@@ -149,7 +185,7 @@ class _Made:
         return h[..., : self.hidden_size].to(self.dtype), c[..., : self.hidden_size]
 
 
-class _Levels(Sequence[Node]):
+class _Levels(Blocks):
     """The nodes of each level, made when they are asked for: it may cost a copy."""
 
     def __init__(self, depth: int, make: Callable[[int], Node]) -> None:
@@ -170,3 +206,11 @@ class _Levels(Sequence[Node]):
 
     def __len__(self) -> int:
         return self.depth
+
+    def some(self, level: int, start: int, stop: int, step: int = 1) -> Node:
+        """See `Blocks`."""
+        return take(self[level], 1, start, stop, step)
+
+    def last(self, level: int) -> Node:
+        """See `Blocks`."""
+        return last(self[level], 1)

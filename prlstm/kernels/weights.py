@@ -13,8 +13,8 @@ from torch import Tensor
 
 # rows of a matrix that is read by a descriptor begin at multiples of 16 bytes
 ALIGNMENT = 16
-# columns that one program puts in place
-PACKED_COLUMNS = 128
+# columns, and rows of gradients, that one program puts in place; parts of a bias summed at a time
+PACKED_COLUMNS, UNPACKED_ROWS, SUMMED_PARTS = 128, 8, 32
 
 
 class Block(NamedTuple):
@@ -85,40 +85,91 @@ def tile_weights(
     from prlstm.kernels.pack import pack_weights
 
     seeds, columns = weight.shape[0], padded.columns(features)
-    spacing = -(-padded.input_size // ALIGNMENT) * ALIGNMENT
-    tiled = weight.new_empty(seeds * columns, block.inputs * spacing, dtype=operand)
+    tiled_weight = weight.new_empty(seeds * columns, block.inputs * spacing(padded), dtype=operand)
     tiled_bias = None if bias is None else bias.new_empty(seeds, columns, dtype=torch.float32)
     tiles = columns // (block.gates * features)
-    grid = tiles * block.gates, -(-tiled.shape[1] // PACKED_COLUMNS), seeds
-    if tiled.numel():
+    grid = tiles * block.gates, -(-tiled_weight.shape[1] // PACKED_COLUMNS), seeds
+    if tiled_weight.numel():
         pack_weights[grid](
             weight.contiguous(),
             None if bias is None else bias.contiguous(),
-            tiled,
+            tiled_weight,
             tiled_bias,
             G=block.gates,
             H=block.hidden_size,
             K=block.input_size,
             STATES=block.inputs,
             TILES=tiles,
-            SPACING=spacing,
+            SPACING=spacing(padded),
             BLOCK_H=features,
             BLOCK_K=PACKED_COLUMNS,
         )
-    return Tiled(padded, tiled, tiled_bias, features, spacing)
+    return tiled(padded, tiled_weight, tiled_bias, features)
 
 
-def untile_weights(dweight: Tensor, block: Block, padded: Block, features: int) -> Tensor:
-    """The gradient (S, C, n K) of weights in tiles as that of the weights (S, G H, n K)."""
-    tiles = -(-padded.hidden_size // features)
-    parts = dweight.view(-1, tiles, block.gates, features, block.inputs, padded.input_size)
-    parts = parts.transpose(1, 2).flatten(2, 3)
-    parts = parts[:, :, : block.hidden_size, :, : block.input_size]
-    return parts.reshape(-1, block.gates * block.hidden_size, block.inputs * block.input_size)
+def tiled(padded: Block, weight: Tensor, bias: Tensor | None, features: int) -> Tiled:
+    """Weights that are in tiles already."""
+    return Tiled(padded, weight, bias, features, spacing(padded))
 
 
-def untile_bias(dbias: Tensor, block: Block, padded: Block, features: int) -> Tensor:
+def spacing(padded: Block) -> int:
+    """Columns for each incoming state."""
+    return -(-padded.input_size // ALIGNMENT) * ALIGNMENT
+
+
+def untile_gradients(
+    dweight: Tensor,
+    dbias: Tensor | None,
+    weight: Tensor,
+    bias: Tensor | None,
+    block: Block,
+    padded: Block,
+    features: int,
+) -> tuple[Tensor, Tensor | None]:
+    """The gradients of `weight` (S, G H, n K) and `bias` (S, G H), of parts that are to be summed.
+
+    These stand as weights in tiles do: `dweight` (S, splits, C, n K), `dbias` (S, parts, C).
+    """
+    from prlstm.kernels.pack import unpack_gradients
+
+    found = torch.empty_like(weight, memory_format=torch.contiguous_format)
+    found_bias = None if bias is None else torch.empty_like(bias)
+    seeds, splits, columns, _ = dweight.shape
+    rows, width = weight.shape[1:]
+    grid = -(-rows // UNPACKED_ROWS), -(-width // PACKED_COLUMNS), seeds
+    if weight.numel():
+        unpack_gradients[grid](
+            dweight,
+            splits,
+            dbias,
+            0 if dbias is None else dbias.shape[1],
+            found,
+            found_bias,
+            G=block.gates,
+            H=block.hidden_size,
+            K=block.input_size,
+            STATES=block.inputs,
+            C=columns,
+            PADDED_K=padded.input_size,
+            FEATURES=features,
+            BLOCK_M=UNPACKED_ROWS,
+            BLOCK_K=PACKED_COLUMNS,
+            BLOCK_P=SUMMED_PARTS,
+        )
+    return found, found_bias
+
+
+def untile_weights(dweight: Tensor, block: Block, features: int) -> Tensor:
+    """The gradient (S, C, n K) of weights in tiles as that of the weights (S, G H, n K).
+
+    In plain PyTorch, for a block alone, whose gradients the compiler may look into.
+    """
+    tiles = -(-block.hidden_size // features)
+    parts = dweight.view(dweight.shape[0], tiles, block.gates, features, dweight.shape[2])
+    parts = parts.transpose(1, 2).flatten(2, 3)[:, :, : block.hidden_size]
+    return parts.flatten(1, 2)
+
+
+def untile_bias(dbias: Tensor, block: Block, features: int) -> Tensor:
     """The same for the bias: (S, C) to (S, G H)."""
-    tiles = -(-padded.hidden_size // features)
-    parts = dbias.view(-1, tiles, block.gates, features).transpose(1, 2).flatten(2, 3)
-    return parts[:, :, : block.hidden_size].reshape(-1, block.gates * block.hidden_size)
+    return untile_weights(dbias[..., None], block, features)[..., 0]

@@ -86,15 +86,23 @@ class Model(nn.Module):
 
     def _on_the_tape(self, made: Tape, mixed: bool, shortest: int, noise: Tensor | None) -> Tensor:
         """The network over a tape; the answers of the shortest word begin first."""
-        x, answers = made.one_hot(self.dtype), made.answers.shape[1]
-        start = shortest * (1 + made.computation)
+        on_tape = self.options
+        assert isinstance(on_tape, TapeOptions)
+        # behind a word stand empty cells alone, unless something else is written there
+        plain = not on_tape.computation and not on_tape.autoregressive
+        letters = self.task.input_size if plain else None
+        reads_ids = getattr(self.network, "reads_ids", False)
+        x = made.tokens if reads_ids else made.one_hot(self.dtype)
+        start, answers = shortest * (1 + made.computation), made.answers.shape[1]
         if mixed:
             counts, places = made.answer_counts, made.answers
             reading = Reading(
-                start, x.shape[1], made.input_lengths, counts, places, made.lengths, noise
+                start, x.shape[1], made.input_lengths, counts, places, made.lengths, noise, letters
             )
         else:
-            reading = Reading(start, start + answers, shortest, answers, noise=noise)
+            reading = Reading(
+                start, start + answers, shortest, answers, noise=noise, letters=letters
+            )
         logits: Tensor = self.network(x, reading)
         return logits
 

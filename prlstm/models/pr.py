@@ -3,15 +3,15 @@
 from dataclasses import dataclass
 from typing import cast
 
-import torch
 from torch import Tensor, nn
 
 from prlstm.cells import Cell
+from prlstm.dispatch import Reader
 from prlstm.layer import PRLSTM
 from prlstm.models.options import TapeOptions, option
 from prlstm.models.reading import Reading, ReluReadout
 from prlstm.state import State
-from prlstm.tree import tree_reduce_rows, tree_reduce_tokens
+from prlstm.tree import Carry, Words
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,6 +34,9 @@ class PRGRUOptions(TapeOptions):
 class PRNetwork(nn.Module):
     """The states after every cell that is read, for the merges that these need."""
 
+    # cells of the tape, not vectors: blocks of few different ones are looked up
+    reads_ids = True
+
     def __init__(
         self, input_size: int, output_size: int, hidden_size: int, cell: str, refine: int
     ) -> None:
@@ -41,23 +44,25 @@ class PRNetwork(nn.Module):
         self.layer = PRLSTM(input_size, hidden_size, batch_first=True, cell=cell, refine=refine)
         self.readout = ReluReadout(hidden_size, output_size)
 
-    def forward(self, x: Tensor, reading: Reading, target: Tensor | None = None) -> Tensor:
-        """Shapes: `x` (B, T, D), logits (B, O, C)."""
-        cell, ends = cast(Cell, self.layer.layers[0]), reading.only_ends(x)
-        if ends is not None and not torch.is_grad_enabled():
-            # there are few different cells, and so there are few different blocks
-            alphabet = cell.leaf(torch.eye(x.shape[-1], dtype=x.dtype, device=x.device))
-            h = tree_reduce_tokens(cell.merge, alphabet, x.argmax(-1), ends)[0][:, None]
-        elif ends is not None and reading.answers is not None:
+    def forward(self, ids: Tensor, reading: Reading, target: Tensor | None = None) -> Tensor:
+        """Shapes: `ids` (B, T), logits (B, O, C)."""
+        reader = Reader(cast(Cell, self.layer.layers[0]), self.layer.input_size)
+        words = Words(self.layer.input_size, ids.shape[1])
+        if reading.letters is not None:
+            known = reading.input_lengths
+            words = Words(reading.letters, known if isinstance(known, int) else None)
+        if reading.answers is not None and reading.answers.shape[1] == 1:
             # one state of each row, at its own end: no other prefix is needed
-            h = tree_reduce_rows(cell.merge, cell.leaf(x), ends)[0][:, None]
+            ends = reading.answers[:, 0] + 1
+            h = reader.reduce_ids(ids, words, ends)[0][:, None]
         else:
-            h = reading.take(self.layer(x, output=(reading.start, reading.stop))[0])
+            done = reader.sweep_ids(ids[:, : reading.stop], words, Carry(), reading.start)
+            h = reading.take(done.read[0])
         logits: Tensor = self.readout(h)
         return logits
 
     def read_on(self, x: Tensor, state: State | None) -> State:
-        """The state after more cells."""
+        """The state after more cells, ids (B, T)."""
         after: State = self.layer(x, state, output="last")[1]
         return after
 

@@ -14,7 +14,8 @@ class Reading:
 
     `lengths` (B,) counts the cells of every row where they differ. The other two are numbers for
     all rows, or one for each (B,): the tokens of a word, and the answers to it. `noise` (1,) is
-    the key of all that is random in the network.
+    the key of all that is random in the network. `letters`, where it is known, counts the ids that
+    words are made of; behind a word stands nothing but the id `letters`.
     """
 
     start: int
@@ -24,14 +25,7 @@ class Reading:
     answers: Tensor | None = None
     lengths: Tensor | None = None
     noise: Tensor | None = None
-
-    def only_ends(self, x: Tensor) -> Tensor | None:
-        """Up to and including which cell of each row (B,) is read, if there is one answer each."""
-        if self.answers is not None:
-            return self.answers[:, 0] + 1 if self.answers.shape[1] == 1 else None
-        if self.stop - self.start > 1:
-            return None
-        return torch.full((len(x),), self.stop, device=x.device)
+    letters: int | None = None
 
     def take(self, states: Tensor) -> Tensor:
         """Of the states (B, stop - start, H) those that answer: (B, O, H)."""

@@ -91,6 +91,7 @@ class StackedNetwork(nn.Module):
     def __init__(self, networks: Sequence[nn.Module]) -> None:
         super().__init__()
         self.seeds, self.way = len(networks), copy.deepcopy(networks[0])
+        self.reads_ids = getattr(networks[0], "reads_ids", False)
         weights = [dict(network.named_parameters()) for network in networks]
         for name in weights[0]:
             stacked = torch.stack([one[name].detach() for one in weights])
@@ -98,7 +99,7 @@ class StackedNetwork(nn.Module):
         _set_fused(self.way, False)
 
     def forward(self, x: Tensor, reading: Reading, target: Tensor | None = None) -> Tensor:
-        """Shapes: `x` (S * B, T, D), logits (S * B, O, C)."""
+        """Shapes: `x` (S * B, T, D), or ids (S * B, T); logits (S * B, O, C)."""
         by_row = {
             field.name: self._by_seed(value)
             for field in fields(reading)

@@ -76,7 +76,10 @@ class WordStream:
         return next(self.model.parameters()).device
 
     def _cells(self, ids: Tensor) -> Tensor:
-        return F.one_hot(ids.to(self._device), self._size).to(self.model.dtype)[None]
+        ids = ids.to(self._device)
+        if getattr(self._network, "reads_ids", False):
+            return ids[None]
+        return F.one_hot(ids, self._size).to(self.model.dtype)[None]
 
 
 def _pieces(count: int) -> Iterator[int]:

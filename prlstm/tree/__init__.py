@@ -6,7 +6,8 @@ from prlstm.tree.node import MergeFunction, Node
 from prlstm.tree.plan import Plan, bracketing
 from prlstm.tree.rows import tree_reduce_rows
 from prlstm.tree.scan import Sweep, sweep, tree_extend, tree_reduce, tree_scan
-from prlstm.tree.tables import tree_reduce_tokens
+from prlstm.tree.spelling import Words
+from prlstm.tree.tables import sweep_ids, tree_reduce_ids
 
 __all__ = [
     "Carry",
@@ -14,12 +15,14 @@ __all__ = [
     "Node",
     "Plan",
     "Sweep",
+    "Words",
     "bracketing",
     "sweep",
+    "sweep_ids",
     "tree_extend",
     "tree_reduce",
+    "tree_reduce_ids",
     "tree_reduce_rows",
-    "tree_reduce_tokens",
     "tree_scan",
     "tree_scan_naive",
 ]

@@ -1,8 +1,10 @@
 """The tree, level by level: every level is one call of the merge on all its nodes at once."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import overload
 
 import torch
 from torch import Tensor
@@ -67,6 +69,43 @@ def tree_extend(
     return done.read, done.carry()
 
 
+class Blocks(Sequence[Node], ABC):
+    """The blocks of every level, however they come about."""
+
+    @abstractmethod
+    def some(self, level: int, start: int, stop: int, step: int = 1) -> Node:
+        """Of a level the blocks `start, start + step, ...` before `stop`."""
+
+    @abstractmethod
+    def last(self, level: int) -> Node:
+        """The last block of a level: a copy."""
+
+
+class ComputedBlocks(Blocks):
+    """Blocks that were all computed, along `dim`."""
+
+    def __init__(self, levels: Sequence[Node], dim: int) -> None:
+        self.levels, self.dim = levels, dim
+
+    @overload
+    def __getitem__(self, level: int) -> Node: ...
+    @overload
+    def __getitem__(self, level: slice) -> Sequence[Node]: ...
+    def __getitem__(self, level: int | slice) -> Node | Sequence[Node]:
+        return self.levels[level]
+
+    def __len__(self) -> int:
+        return len(self.levels)
+
+    def some(self, level: int, start: int, stop: int, step: int = 1) -> Node:
+        """Views."""
+        return take(self.levels[level], self.dim, start, stop, step)
+
+    def last(self, level: int) -> Node:
+        """See `Blocks`."""
+        return last(self.levels[level], self.dim)
+
+
 @dataclass(frozen=True)
 class Sweep:
     """Every node of one pass. `blocks[k]` and `prefixes[k]` hold what `plan.levels[k]` names.
@@ -76,7 +115,7 @@ class Sweep:
 
     plan: Plan
     dim: int
-    blocks: Sequence[Node]
+    blocks: "Blocks"
     prefixes: Sequence[Node]
     earlier: Carry
 
@@ -99,7 +138,7 @@ class Sweep:
             if not count >> level & 1:
                 block, fold = None, None
             elif level < len(self.blocks):
-                block = last(self.blocks[level], self.dim)
+                block = self.blocks.last(level)
                 # the biggest block is a prefix itself: keep it once
                 alone = count >> level == 1
                 fold = block if alone else last(self.prefixes[level], self.dim)
@@ -117,15 +156,14 @@ def sweep(
     """Go up and down the tree once, for the prefixes `start + 1 ..` of the new leaves."""
     plan = Plan(size(leaves, dim), start, earlier.count)
     levels = plan.levels
-    blocks = up_sweep(merge, leaves, dim, levels, earlier)
-    prefixes = _down(merge, blocks, dim, levels, earlier)
-    return Sweep(plan, dim, blocks, prefixes, earlier)
+    blocks = ComputedBlocks(up_sweep(merge, leaves, dim, levels, earlier), dim)
+    return Sweep(plan, dim, blocks, down_sweep(merge, blocks, dim, levels, earlier), earlier)
 
 
 def up_sweep(
     merge: MergeFunction, leaves: Node, dim: int, levels: tuple[Level, ...], earlier: Carry
 ) -> tuple[Node, ...]:
-    """The blocks of every level."""
+    """The blocks of every level, from the first of `levels` on, whose new blocks are `leaves`."""
     blocks, nodes = [], leaves
     for level, above in pairwise(levels):
         if level.before % 2:
@@ -138,25 +176,22 @@ def up_sweep(
     return tuple(blocks)
 
 
-def _down(
-    merge: MergeFunction,
-    blocks: tuple[Node, ...],
-    dim: int,
-    levels: tuple[Level, ...],
-    earlier: Carry,
+def down_sweep(
+    merge: MergeFunction, blocks: Blocks, dim: int, levels: tuple[Level, ...], earlier: Carry
 ) -> tuple[Node, ...]:
+    """The prefixes of every level."""
     top = levels[-1]
     # the highest prefix that new leaves do not reach; nothing at all in a fresh sequence
-    above = earlier.fold(top.index) if top.after else take(blocks[-1], dim, 0, 0)
+    above = earlier.fold(top.index) if top.after else blocks.some(top.index - 1, 0, 0)
     prefixes = []
-    for level, parent, here in zip(levels[-2::-1], levels[:0:-1], blocks[::-1], strict=True):
+    for level, parent in zip(levels[-2::-1], levels[:0:-1], strict=True):
         wanted = level.prefixes
         even = take(above, dim, (wanted.start + 1) // 2 - parent.prefixes.start, size(above, dim))
         if len(wanted) == 1 and wanted.start % 2 == 0:
             # as for every level below the highest new block when one leaf comes alone
             above = even
         else:
-            odd = _odd_prefixes(merge, here, above, dim, level, parent, earlier)
+            odd = _odd_prefixes(merge, blocks, above, dim, level, parent, earlier)
             above = interleave(odd, even, dim) if wanted.start % 2 else interleave(even, odd, dim)
         prefixes.append(above)
     return tuple(reversed(prefixes))
@@ -164,7 +199,7 @@ def _down(
 
 def _odd_prefixes(
     merge: MergeFunction,
-    blocks: Node,
+    blocks: Blocks,
     above: Node,
     dim: int,
     level: Level,
@@ -177,13 +212,13 @@ def _odd_prefixes(
     known = None
     if first <= level.after and first not in merged:
         is_old = first == level.before
-        known = earlier.fold(level.index) if is_old else take(blocks, dim, 0, 1)
+        known = earlier.fold(level.index) if is_old else blocks.some(level.index, 0, 1)
     if not merged:
-        return take(blocks, dim, 0, 0) if known is None else known
+        return blocks.some(level.index, 0, 0) if known is None else known
     lefts = merged.start // 2 - parent.prefixes.start
     left = take(above, dim, lefts, lefts + len(merged))
     rights = merged.start - 1 - level.blocks.start
-    right = take(blocks, dim, rights, size(blocks, dim), 2)
+    right = blocks.some(level.index, rights, rights + 2 * len(merged) - 1, 2)
     result = _merged(merge, left, right)
     return result if known is None else concat(known, result, dim)
 

@@ -17,6 +17,8 @@ def _poisoned_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     plain = launch.empty
 
     def empty(*arguments: object, **named: object) -> torch.Tensor:
-        return plain(*arguments, **named).fill_(float("nan"))  # type: ignore[arg-type]
+        memory: torch.Tensor = plain(*arguments, **named)  # type: ignore[arg-type]
+        # a number of a block that is none
+        return memory.fill_(float("nan") if memory.is_floating_point() else 1 << 30)
 
     monkeypatch.setattr(launch, "empty", empty)

@@ -14,8 +14,7 @@ from prlstm.dispatch import weights_of
 from prlstm.kernels import gated, launch, tiles
 from prlstm.kernels.choose import Products, choose
 from prlstm.kernels.operator import GATES, sweep_forward
-from prlstm.kernels.tree import sweep_codes
-from prlstm.tree import sweep
+from prlstm.kernels.tree import NOT_SPELLED
 from tests.compare import TOLERANCE, assert_rel
 from tests.kernels.case import DEVICE
 from tests.kernels.tree_case import (
@@ -24,7 +23,6 @@ from tests.kernels.tree_case import (
     gradients,
     kernel_values,
     make,
-    prefixes,
     tokens,
 )
 
@@ -227,39 +225,13 @@ def test_autocast_makes_half_precision_products_of_float32() -> None:
     assert not torch.equal(half, layer(x)[0])
 
 
-@pytest.mark.parametrize(
-    ("length", "start"), [(1, 0), (2, 0), (2, -1), (3, -1), (5, 0), (5, -1), (8, -1)]
-)
-def test_leaves_of_a_table(length: int, start: int) -> None:
-    layer = make(5)
-    cell = layer.layers[0]
-    codes = torch.randint(3, (2, length), device=DEVICE)
-    with torch.no_grad():
-        table = cell.leaf(torch.eye(3, device=DEVICE))
-        start = start % length
-        got = sweep_codes(codes, table, weights_of(cell), start, EXACT)
-        want = prefixes(cell, tuple(t[codes] for t in table))
-    for mine, other in zip(got.read, want, strict=True):
-        assert_rel("read", mine, other[:, start:], FLOAT[0])
-    # what waits after the last leaf is what the plain code has there
-    leaves = tuple(t[codes] for t in table)
-    carry, want_carry = got.carry(), sweep(cell.merge, leaves, 1, start=start).carry()
-    assert carry.count == want_carry.count
-    for mine, other in zip(
-        carry.blocks + carry.folds, want_carry.blocks + want_carry.folds, strict=True
-    ):
-        assert (mine is None) == (other is None)
-        for a, b in zip(mine or (), other or (), strict=True):
-            assert_rel("waiting", a, b, FLOAT[0])
-
-
 # the compiler itself looks at the gradient of what is not a leaf
 @pytest.mark.filterwarnings("ignore:The .grad attribute of a Tensor:UserWarning")
 def test_registered_as_pytorch_wants_it() -> None:
     cell = weights_of(make(5).layers[0])
     weights, biases = cell.stacked()
     x = tokens(1, 2, 5).requires_grad_()
-    arguments = (x, weights, biases, [], 0, 0, *EXACT, GATES)
+    arguments = (x, None, weights, biases, [], NOT_SPELLED, [0, 0], *EXACT, GATES)
     # not that outputs agree: the memory of blocks that are not there is never written
     utilities = ("test_schema", "test_autograd_registration", "test_faketensor")
     torch.library.opcheck(sweep_forward, arguments, test_utils=utilities)

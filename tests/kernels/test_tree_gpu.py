@@ -7,10 +7,8 @@ import torch
 from torch.func import functional_call, stack_module_state, vmap
 
 from prlstm import PRLSTM
-from prlstm.dispatch import weights_of
 from prlstm.kernels import launch
 from prlstm.kernels.choose import Products, choose
-from prlstm.kernels.tree import sweep_codes
 from tests.compare import TOLERANCE, assert_rel
 from tests.kernels.test_gpu import HALF, PRECISION
 from tests.kernels.tree_case import (
@@ -20,7 +18,6 @@ from tests.kernels.tree_case import (
     gradients,
     kernel_values,
     make,
-    prefixes,
     tokens,
 )
 
@@ -186,27 +183,37 @@ def test_checkpoint_takes_less_memory() -> None:
 
 
 @pytest.mark.parametrize("length", [1, 2, 41, 64, 2048])
-@pytest.mark.parametrize("start", [0, -1])
-def test_leaves_of_a_table(length: int, start: int) -> None:
-    layer = make(137)
-    cell = layer.layers[0]
-    codes = torch.randint(3, (5, length), device="cuda")
-    start = start % length
+@pytest.mark.parametrize("output", ["all", "last"])
+def test_ids(length: int, output: str) -> None:
+    """Blocks are looked up where that is worth it: forward, backward, and without gradients."""
+    layer, rows = make(137, dtype=BF16), 256 if length < 100 else 16
+    ids = torch.randint(3, (rows, length), device="cuda")
+    exact = copy.deepcopy(layer).double()
+    found = []
+    for one in (layer, exact):
+        one.zero_grad()
+        given = ids if one is layer else torch.eye(3, dtype=torch.float64, device="cuda")[ids]
+        out = one(given, output=output)[0]
+        weight = torch.linspace(-1, 1, out.numel(), device="cuda").view_as(out)
+        (out * weight).sum().backward()
+        found.append({"h": out} | {f"d{name}": p.grad for name, p in one.named_parameters()})
     with torch.no_grad():
-        table = cell.leaf(torch.eye(3, device="cuda"))
-        done = sweep_codes(codes, table, weights_of(cell), start, Products(BF16, "ieee"))
-        cell.double()
-        leaves = tuple(t.double()[codes] for t in table)
-        if length < 100:
-            h, c = prefixes(cell, leaves)
-        else:
-            eye = torch.eye(3, device="cuda", dtype=torch.float64)
-            exact = PRLSTM(3, 137, batch_first=True, device="cuda", dtype=torch.float64)
-            exact.load_state_dict(layer.state_dict())
-            sweep = exact.trace(eye[codes])[0]
-            h, c = sweep.read
-    for name, mine, other in zip("hc", done.read, (h, c), strict=True):
-        assert_rel(name, mine, other[:, start:], TOLERANCE[BF16][0])
+        found[0]["h alone"] = layer(ids, output=output)[0]
+        found[1]["h alone"] = found[1]["h"]
+    for name, want in found[1].items():
+        if want is not None and want.any():
+            assert_rel(name, found[0][name], want, TOLERANCE[BF16][name[0] == "d"])
+
+
+def test_gradients_of_ids_have_equal_bits() -> None:
+    layer = make(64, dtype=BF16)
+    ids = torch.randint(3, (128, 500), device="cuda")
+    found = []
+    for _ in range(2):
+        layer.zero_grad()
+        layer(ids)[0].float().square().sum().backward()
+        found.append([p.grad.clone() for p in layer.parameters()])
+    assert all(torch.equal(a, b) for a, b in zip(*found, strict=True))
 
 
 @pytest.mark.filterwarnings("ignore:TensorFloat32 tensor cores:UserWarning")

@@ -7,16 +7,14 @@ import torch
 from torch import Tensor
 
 from prlstm import PRLSTM
-from prlstm.dispatch import weights_of
 from prlstm.kernels import launch
-from prlstm.kernels.choose import Products
-from prlstm.kernels.tree import sweep_codes
 
 pytest.importorskip("triton")
 KERNELS = {
     "block": ["gated_forward"],
     "gradients": ["gated_backward", "input_gradient", "weight_gradient"],
-    "pack": ["pack_weights", "look_up"],
+    "lookup": ["spell", "look_up", "sum_entries"],
+    "pack": ["pack_weights", "unpack_gradients"],
 }
 
 
@@ -60,16 +58,14 @@ def test_a_new_length_compiles_nothing(seen: set[tuple[object, ...]]) -> None:
     layer = PRLSTM(3, hidden, batch_first=True, backend="triton", dtype=kind)
 
     def train(batch: int, length: int) -> None:
-        x = torch.zeros(batch, length, 3, dtype=kind)
+        x, ids = torch.zeros(batch, length, 3, dtype=kind), torch.zeros(batch, length).long()
         for output in ("all", "last"):
             layer(x, output=output)[0].sum().backward()
+            layer(ids, output=output)[0].sum().backward()
         with torch.no_grad():
+            layer(ids, output="last")
             _, state = layer(x)
             layer(x[:, :3], state)
-            codes = torch.zeros(batch, length, dtype=torch.int64)
-            table = torch.zeros(5, hidden, dtype=kind), torch.zeros(5, hidden)
-            cell = weights_of(layer.layers[0])  # type: ignore[arg-type]
-            sweep_codes(codes, table, cell, length - 1, Products(kind, "ieee"))
 
     # few rows and many, of one stride and not
     for length in (*range(1, 10), 15, 16, 17, 18, 31, 32, 33, 64, 100):

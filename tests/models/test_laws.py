@@ -276,11 +276,12 @@ def test_only_what_is_read_is_computed(name: str, length: int, merges: int) -> N
 
     def count(module: object, inputs: tuple[Tensor, ...], output: object) -> None:
         nonlocal done
-        done += inputs[0].shape[:-1].numel() // 3
+        done += inputs[0].shape[:-1].numel()
 
     model.network.layer.layers[0].compose.register_forward_hook(count)
     model(model.task.sample(3, length).input)
-    assert done == merges
+    # fewer: blocks of few tokens are looked up
+    assert done <= 3 * merges
 
 
 def test_mixed_rows_of_one_answer_need_no_other_prefix() -> None:
@@ -294,8 +295,8 @@ def test_mixed_rows_of_one_answer_need_no_other_prefix() -> None:
     model.network.layer.layers[0].compose.register_forward_hook(count)
     batch = model.task.sample(lengths=[40, 3, 17])
     model(batch.input, batch.lengths)
-    # the blocks of 41 cells, and a fold at each of their levels but the highest
-    assert done == 3 * (20 + 10 + 5 + 2 + 1 + 5)
+    # at most the blocks of 41 cells, and a fold at each of their levels but the highest
+    assert done <= 3 * (20 + 10 + 5 + 2 + 1 + 5)
 
 
 def test_seeds_and_global_numbers() -> None:

@@ -1,6 +1,5 @@
 """Laws of the level-parallel tree: ranges, streams, counts; and what it refuses."""
 
-import random
 from collections.abc import Callable
 from math import ceil, floor, log2
 
@@ -16,7 +15,6 @@ from prlstm.tree import (
     tree_extend,
     tree_reduce,
     tree_reduce_rows,
-    tree_reduce_tokens,
     tree_scan,
     tree_scan_naive,
 )
@@ -98,36 +96,6 @@ def test_rows_that_end_early_are_reduced_to_their_own_ends(lengths: list[int], m
     for row, n in enumerate(lengths):
         (want,) = tree_reduce(symbols.merge, ids(n), dim=0)
         assert int(got[row]) == int(want)
-
-
-@given(
-    st.lists(st.integers(1, 140), min_size=1, max_size=12),
-    st.integers(1, 5),
-    st.sampled_from([1, 16, 10_000]),
-    st.randoms(use_true_random=False),
-)
-def test_blocks_that_are_looked_up_are_the_same(
-    lengths: list[int], tokens: int, share: int, chance: random.Random
-) -> None:
-    """With no tables, small ones and big ones."""
-    symbols, longest = Symbols(), max(lengths)
-    words = [[chance.randrange(tokens) for _ in range(longest)] for _ in lengths]
-    alphabet = (torch.arange(1, tokens + 1),)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("prlstm.tree.tables.SHARE", share)
-        (got,) = tree_reduce_tokens(
-            symbols.merge, alphabet, torch.tensor(words), torch.tensor(lengths)
-        )
-    for row, n in enumerate(lengths):
-        (want,) = tree_reduce(symbols.merge, (torch.tensor(words[row][:n]) + 1,), dim=0)
-        assert int(got[row]) == int(want)
-
-
-def test_looking_up_saves_merges() -> None:
-    symbols, words = Symbols(), torch.randint(3, (64, 256), generator=torch.Generator())
-    tree_reduce_tokens(symbols.merge, (torch.arange(3),), words, torch.full((64,), 256))
-    # tables of 9 and 81 pairs, and blocks of 4 tokens from there on
-    assert symbols.merges == 9 + 81 + 64 * 63 + 8 * 64
 
 
 @pytest.mark.parametrize("n", HOSTILE)

@@ -1,0 +1,186 @@
+"""Tables of blocks by kernels: where they stand in memory, how they are filled, their gradients.
+
+Level by level stand the entries, and before those of every level but the first the pairs that they
+are merged of, looked up in the table below: two neighbours for each entry.
+"""
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+import torch
+from torch import Tensor
+
+from prlstm.kernels import launch
+from prlstm.kernels.layout import Array, Layout
+from prlstm.kernels.places import Shape, States
+from prlstm.kernels.stages import Kept, Pair, Stages
+from prlstm.tree.spelling import Table, Words, tables_for
+
+# merges, of all seeds, that take as long as one more level of tables
+EXTRA = 512
+
+
+@dataclass(frozen=True)
+class TableLayout:
+    """Where the states of some tables stand: integers only."""
+
+    tables: tuple[Table, ...]
+
+    @property
+    def top(self) -> int:
+        """The highest level that is looked up."""
+        return len(self.tables) - 1
+
+    @property
+    def states(self) -> int:
+        """Entries and pairs of all tables."""
+        return sum(self._sizes)
+
+    @property
+    def merges(self) -> int:
+        """Entries that are merged."""
+        return sum(table.entries for table in self.tables[1:])
+
+    def row(self, level: int) -> int:
+        """How many are merged before those of a level."""
+        return sum(table.entries for table in self.tables[1:level])
+
+    def entries(self, level: int) -> int:
+        """The place of the first entry of a table."""
+        return sum(self._sizes[: 2 * level])
+
+    def pairs(self, level: int) -> int:
+        """The place of the first pair that a table above the first is merged of."""
+        return sum(self._sizes[: 2 * level - 1])
+
+    @property
+    def _sizes(self) -> list[int]:
+        """Entries of the first table; pairs and entries of the second; and so on."""
+        first, *others = (table.entries for table in self.tables)
+        return [first, *(size for entries in others for size in (2 * entries, entries))]
+
+
+@lru_cache(maxsize=1024)
+def lay_out_tables(
+    words: Words, tokens: int, count: int, rows: int, seeds: int, most: int
+) -> TableLayout:
+    """The tables that are worth it, for `tokens` behind `count` others, up to level `most`."""
+    highest = min(most, tokens.bit_length() - 1)
+    if count:
+        # blocks must begin where those of the whole sequence do
+        highest = min(highest, (count & -count).bit_length() - 1)
+    extra = EXTRA // seeds
+    return TableLayout(tuple(tables_for(words, tokens, rows, most=highest, extra=extra)))
+
+
+@dataclass(frozen=True)
+class TableNodes:
+    """The states of tables, h and c, from state `base` on of memory (S, states, H)."""
+
+    layout: TableLayout
+    memory: tuple[Tensor, Tensor]
+    base: int
+
+    def entries(self, level: int) -> Pair:
+        """Those of a table, one after the other."""
+        return self._states(self.layout.entries(level), 1)
+
+    def pairs(self, level: int) -> tuple[Pair, Pair]:
+        """What a table is merged of: left and right."""
+        place = self.layout.pairs(level)
+        return self._states(place, 2), self._states(place + 1, 2)
+
+    def neighbours(self, level: int) -> Pair:
+        """The same, left and right in turn."""
+        return self._states(self.layout.pairs(level), 1)
+
+    def look_up(self, level: int, codes: Tensor, out: Pair, shape: Shape) -> None:
+        """Put the entries of a table at codes (S, rows), or (1, rows) for all seeds, to `out`."""
+        place = self.base + self.layout.entries(level)
+        launch.look_up(self.memory, place, codes, out[0], out[1], shape)
+
+    def look_up_h(self, level: int, codes: Tensor, out: States, shape: Shape) -> None:
+        """The same for h alone."""
+        place = self.base + self.layout.entries(level)
+        launch.look_up(self.memory, place, codes, out, None, shape)
+
+    def sum(self, level: int, codes: Tensor, given: Pair, shape: Shape, *, add: bool) -> None:
+        """The gradients of a table's entries, of what came for those that were looked up.
+
+        These are tables of gradients; `given` stands where entries at `codes` were put.
+        """
+        place, entries = self.base + self.layout.entries(level), self.layout.tables[level].entries
+        launch.sum_entries(codes, *given, self.memory, place, entries, shape, add=add)
+
+    def _states(self, place: int, step: int) -> Pair:
+        h, c = (self._of(t, place, step) for t in self.memory)
+        return h, c
+
+    def _of(self, t: Tensor, place: int, step: int) -> States:
+        at = (self.base + place) * t.shape[2]
+        return States(t, (t.stride(0), 0, step * t.shape[2], at, at))
+
+
+def fill_tables(
+    stages: Stages, tables: TableNodes, x: Tensor, gates: Tensor | None, kept: Kept | None, row: int
+) -> None:
+    """Compute all entries; `x` (S, 1, V, D) are the tokens of the first table.
+
+    What the backward pass needs goes to `kept`, from `row` on, and to `gates` of the leaves.
+    """
+    layout = tables.layout
+    stages.leaf(x, tables.entries(0), gates)
+    most = max((table.entries for table in layout.tables[1:]), default=0)
+    between = kept or stages.between(tables.memory[0], most, gates=False)
+    for level in range(1, layout.top + 1):
+        look_up_pairs(tables, level)
+        shape = Shape(stages.seeds, 1, layout.tables[level].entries)
+        here = 0 if kept is None else row + layout.row(level)
+        stages.merge(*tables.pairs(level), tables.entries(level), between, shape, here)
+
+
+def look_up_pairs(tables: TableNodes, level: int) -> None:
+    """Put the pairs of a level where it is merged from."""
+    entries, seeds = tables.layout.tables[level].entries, tables.memory[0].shape[0]
+    codes = pair_codes(tables.layout, level, tables.memory[0].device)
+    tables.look_up(level - 1, codes, tables.neighbours(level), Shape(seeds, 1, 2 * entries))
+
+
+@lru_cache(maxsize=1024)
+def pair_codes(layout: TableLayout, level: int, device: torch.device) -> Tensor:
+    """Of the pairs of a level the numbers in the table below: (1, 2 * entries)."""
+    below, table = layout.tables[level - 1 : level + 1]
+    return below.codes(table.spelled(device)).to(torch.int32).reshape(1, -1)
+
+
+def codes_of(ids: Tensor, table: Table, blocks: range) -> Tensor:
+    """The numbers of some blocks of ids (S, B, T): (S, B, blocks)."""
+    return launch.spell(ids, table.letters, firsts_of(table, ids.device), table.size, blocks)
+
+
+@lru_cache(maxsize=1024)
+def firsts_of(table: Table, device: torch.device) -> Tensor:
+    """For each number of letters the number of the first block."""
+    return torch.tensor(table.firsts, dtype=torch.int32, device=device)
+
+
+def blocks_read(layout: Layout, top: int, level: int) -> range:
+    """Which blocks of a level are looked up: all of the top one, of those below what is read."""
+    if level == top:
+        # one that waited for a partner is there already
+        return range(layout.counts[level] - (level in layout.waiting))
+    first, stop = 0, 0
+    for step in layout.steps:
+        if not step.is_up and step.right.level == level:
+            first, stop = step.right.start, step.right.start + 2 * step.length - 1
+    if level in (block for _, block in layout.from_blocks):
+        # the first block is a prefix itself
+        assert first in (0, 2), f"blocks of level {level} are read from {first} on"
+        first, stop = 0, max(stop, 1)
+    return range(first, stop, 2)
+
+
+def looked_up_array(layout: Layout, level: int, blocks: range) -> Array:
+    """Where these blocks stand in the array of their level."""
+    first = blocks.start + (level in layout.waiting)
+    return Array(level, first, blocks.step, first)
