@@ -6,14 +6,9 @@ import torch
 from torch import Tensor
 
 from prlstm.dispatch import Reader
-from prlstm.inputs import is_ids
 from prlstm.lengths import TIME, RowLengths, pick, reverse_rows
 from prlstm.tree import Carry, Node, Sweep
 from prlstm.tree.rows import Pending, pending_at, prefix_at
-
-# tokens of all rows that are read at once where nobody reads but the last state; and how many
-# more there may be where blocks of ids are looked up
-CHUNK, LOOKED_UP = {"cpu": 1 << 15, "cuda": 1 << 21}, 16
 
 
 @dataclass(frozen=True)
@@ -65,9 +60,6 @@ def run(
     With `every`, all nodes of the tree are kept.
     """
     if lengths is None:
-        if start == x.shape[TIME] - 1 and not every and not torch.is_grad_enabled():
-            earlier, x = _read_ahead(reader, x, earlier)
-            start = x.shape[TIME] - 1
         done = reader.sweep(x, earlier, start, every=every)
         # of a range, or with padded features, the kernels give a view
         return Run(done.read[0].contiguous(), done, None)
@@ -76,23 +68,6 @@ def run(
     done = reader.sweep(x, earlier, first, every=True)
     behind = lengths.behind(start, x.shape[TIME])
     return Run(done.read[0][:, start - first :].masked_fill(behind, 0), done, lengths)
-
-
-def _read_ahead(reader: Reader, x: Tensor, earlier: Carry) -> tuple[Carry, Tensor]:
-    """Read all of a long sequence but its end, in chunks of whole blocks: memory does not grow.
-
-    Gives what the stream keeps, and what is left to read.
-    """
-    rows, length = x.shape[:2]
-    tokens = CHUNK.get(x.device.type, CHUNK["cpu"]) * (LOOKED_UP if is_ids(x) else 1)
-    chunk = 1 << max(1, tokens // max(1, rows)).bit_length() - 1
-    while length > chunk:
-        # the first one ends where a block of that size does
-        size = chunk - earlier.count % chunk
-        earlier = reader.sweep(x[:, :size], earlier, size - 1, every=False).carry()
-        x = x[:, size:]
-        length -= size
-    return earlier, x
 
 
 def run_both(

@@ -17,6 +17,9 @@ from prlstm.tree import Carry, MergeFunction, Node, Sweep, Words, sweep, tree_re
 from prlstm.tree import sweep_ids as look_up_and_sweep
 
 LeafFunction = Callable[[Tensor], Node]
+# tokens of all rows that are read at once where nobody reads but the last state; and how many
+# times more there may be where blocks of ids are looked up
+CHUNK, LOOKED_UP = {"cpu": 1 << 15, "cuda": 1 << 21}, 16
 
 
 @dataclass(frozen=True)
@@ -44,27 +47,42 @@ class Reader:
         """The tree over tokens `x` (B, T, D), or over ids (B, T), for the prefixes from `start` on.
 
         Of a sweep without gradients, blocks may be missing that no prefix to come needs, unless
-        `every` one is asked for.
+        `every` one is asked for; and where nobody reads but the last prefix of a long sequence, it
+        is a sweep over the end of it, after all that came before.
         """
-        cell, backend = self.cell, self.backend
         if not x.is_floating_point():
             words = Words(self.input_size, x.shape[TIME])
             return self.sweep_ids(x, words, earlier, start, every=every)
-        found = _by_kernels(cell, backend, x)
-        if found is not None:
-            return sweep_lstm(x, *found, earlier, start, every=every, checkpoint=backend.checkpoint)
-        leaf, merge = _functions(cell, backend)
-        return sweep(merge, _checked(leaf(x), cell, x), TIME, earlier, start)
+        while not every and (size := _chunk(x, earlier, start)):
+            head, x, start = x[:, :size], x[:, size:], start - size
+            earlier = self._sweep(head, earlier, size - 1, every=False).carry()
+        return self._sweep(x, earlier, start, every=every)
 
     def sweep_ids(
         self, ids: Tensor, words: Words, earlier: Carry, start: int, *, every: bool = False
     ) -> Sweep:
         """The same over ids of which more is known: blocks of few tokens are looked up."""
+        while not every and (size := _chunk(ids, earlier, start)):
+            head, ids, start = ids[:, :size], ids[:, size:], start - size
+            begin, words = words.split(size)
+            earlier = self._sweep_ids(head, begin, earlier, size - 1, every=False).carry()
+        return self._sweep_ids(ids, words, earlier, start, every=every)
+
+    def _sweep(self, x: Tensor, earlier: Carry, start: int, *, every: bool) -> Sweep:
+        found = _by_kernels(self.cell, self.backend, x)
+        if found is not None:
+            keep = self.backend.checkpoint
+            return sweep_lstm(x, *found, earlier, start, every=every, checkpoint=keep)
+        leaf, merge = _functions(self.cell, self.backend)
+        return sweep(merge, _checked(leaf(x), self.cell, x), TIME, earlier, start)
+
+    def _sweep_ids(
+        self, ids: Tensor, words: Words, earlier: Carry, start: int, *, every: bool
+    ) -> Sweep:
         found = _by_kernels(self.cell, self.backend)
         if found is not None:
-            return sweep_lstm_ids(
-                ids, words, *found, earlier, start, every=every, checkpoint=self.backend.checkpoint
-            )
+            keep = self.backend.checkpoint
+            return sweep_lstm_ids(ids, words, *found, earlier, start, every=every, checkpoint=keep)
         leaf, merge = _functions(self.cell, self.backend)
         return look_up_and_sweep(merge, self._alphabet(leaf), ids, words, earlier, start)
 
@@ -78,6 +96,21 @@ class Reader:
         weight = next(self.cell.parameters())
         x = torch.eye(self.input_size, dtype=weight.dtype, device=weight.device)
         return _checked(leaf(x), self.cell, x)
+
+
+def _chunk(x: Tensor, earlier: Carry, start: int) -> int:
+    """How many tokens to read first, of a long sequence of which the last prefix alone is read.
+
+    They end where a block does that is as big as memory allows; 0 where the rest can be read.
+    """
+    rows, length = x.shape[:2]
+    if torch.is_grad_enabled() or start != length - 1:
+        return 0
+    tokens = CHUNK.get(x.device.type, CHUNK["cpu"])
+    if not x.is_floating_point():
+        tokens *= LOOKED_UP
+    chunk = 1 << max(1, tokens // max(1, rows)).bit_length() - 1
+    return chunk - earlier.count % chunk if length > chunk else 0
 
 
 def _by_kernels(

@@ -19,7 +19,7 @@ ALLOWED: dict[str, set[str]] = {
     "inputs": {"cells", "lengths"},
     "state": {"tree", "lengths"},
     "state_shape": {"tree", "cells", "state"},
-    "direction": {"tree", "lengths", "inputs", "dispatch"},
+    "direction": {"tree", "lengths", "dispatch"},
     "layer": {
         "tree",
         "cells",

@@ -11,7 +11,13 @@ import torch
 from torch import Tensor
 
 from prlstm.kernels import launch
-from prlstm.kernels.chunks import Chunks, merge_chunks, plain_chunks, weight_gradient
+from prlstm.kernels.chunks import (
+    Chunks,
+    merge_chunks,
+    plain_chunks,
+    programs_of,
+    weight_gradient,
+)
 from prlstm.kernels.layout import PREFIXES, Layout
 from prlstm.kernels.nodes import Nodes, compact
 from prlstm.kernels.places import Rows, Shape
@@ -91,7 +97,7 @@ class _Sums:
         The compositions read nodes, the refinements what was kept between.
         """
         assert nodes.together is not None
-        (seeds, batch), device = nodes.prefixes[0].shape[:2], dgates[0].device
+        batch, device = nodes.prefixes[0].shape[1], dgates[0].device
         rows = batch * sum(nodes.layout.steps[k].length for k in steps)
         of_tables = None if tables is None else tables.layout
         if of_tables is not None:
@@ -99,11 +105,19 @@ class _Sums:
         if rows == 0:
             return
         chunks = merge_chunks(
-            nodes.layout, tuple(steps), of_tables, tuple(levels), batch, seeds, device
+            nodes.layout, tuple(steps), of_tables, tuple(levels), batch, self._programs(1), device
         )
         self.add(1, dgates[0], nodes.together[0], nodes.prefixes[0], chunks)
         for k, (gates, h) in enumerate(zip(dgates[1:], kept.h, strict=True)):
-            self.add(k + 2, gates, h, h, plain_chunks(rows, seeds, device))
+            self.add_rows(k + 2, gates, h, rows)
+
+    def add_rows(self, block: int, dgates: Tensor, z: Tensor, rows: int) -> None:
+        """More rows of one block, which stand one after the other."""
+        self.add(block, dgates, z, z, plain_chunks(rows, self._programs(block), z.device))
+
+    def _programs(self, block: int) -> int:
+        stages = self.stages
+        return programs_of(stages.tiled[block], stages.seeds, stages.precision)
 
     def natural(self) -> tuple[list[Tensor], list[Tensor]]:
         """As the weights have their places, in their types; zero where there was no row."""
@@ -311,7 +325,7 @@ def _leaf_backward(
     dgates = _rows(stages, like, shape.rows, tiled.columns)
     launch.backward(Rows(gates, 0), dgates, [], *dleaves, [], sums.bias(0), tiled, shape)
     if shape.rows:
-        sums.add(0, dgates, x, x, plain_chunks(shape.rows, seeds, x.device))
+        sums.add_rows(0, dgates, x, shape.rows)
     if not needs_x:
         return None
     dx = launch.empty(like, (seeds, shape.rows, size))

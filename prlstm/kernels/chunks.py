@@ -15,11 +15,15 @@ from torch import Tensor
 from prlstm.kernels import launch
 from prlstm.kernels.layout import PREFIXES, Array, Layout
 from prlstm.kernels.tables import TableLayout
-from prlstm.kernels.tiles import arithmetic, block_for, tile_for
+from prlstm.kernels.tiles import Tile, arithmetic, block_for, tile_for
 from prlstm.kernels.weights import Tiled, descriptor
 
-# splits of a product over many rows, and the fewest rows that are worth one
-SPLITS, LEAST_ROWS = 32, 256
+# the most splits of a product, the fewest rows that are worth one, and from how many rows on there
+# are as many as may be
+SPLITS, LEAST_ROWS, MANY_ROWS = 32, 256, 1 << 16
+# programs that fill a device twice: with fewer rows there are no more of them, since every split is
+# written and read once more
+PROGRAMS = 264
 
 
 class Segment(NamedTuple):
@@ -57,12 +61,13 @@ def merge_chunks(
     tables: TableLayout | None,
     levels: tuple[int, ...],
     batch: int,
-    seeds: int,
+    programs: int,
     device: torch.device,
 ) -> Chunks:
     """The rows of these steps of a layout, then those of these levels of tables.
 
-    Tables stand behind all blocks, and their rows behind those of all steps.
+    Tables stand behind all blocks, and their rows behind those of all steps. The product has so
+    many programs for each split.
     """
     first = layout.steps[steps[0]].row if steps else 0
 
@@ -92,20 +97,20 @@ def merge_chunks(
         left, right = (0, 2, place, place), (0, 2, place + 1, place + 1)
         segments.append(Segment(row, entries, entries, False, left, right))
         row += entries
-    return _cut(segments, seeds, device)
+    return _cut(segments, programs, device)
 
 
 @lru_cache(maxsize=512)
-def plain_chunks(rows: int, seeds: int, device: torch.device) -> Chunks:
+def plain_chunks(rows: int, programs: int, device: torch.device) -> Chunks:
     """Rows that stand one after the other."""
     place = (0, 1, 0, 0)
-    return _cut([Segment(0, rows, rows, False, place, place)], seeds, device)
+    return _cut([Segment(0, rows, rows, False, place, place)], programs, device)
 
 
-def _cut(segments: Sequence[Segment], seeds: int, device: torch.device) -> Chunks:
+def _cut(segments: Sequence[Segment], programs: int, device: torch.device) -> Chunks:
     total = sum(segment.rows for segment in segments)
-    # many seeds fill a device by themselves, and every split is written and read once more
-    splits = max(1, min(-(-SPLITS // seeds), total // LEAST_ROWS))
+    most = SPLITS if total >= MANY_ROWS else min(SPLITS, -(-PROGRAMS // programs))
+    splits = max(1, min(most, total // LEAST_ROWS))
     each = -(-total // splits)
     fields: list[list[int]] = []
     bounds = [0]
@@ -128,6 +133,21 @@ def _cut(segments: Sequence[Segment], seeds: int, device: torch.device) -> Chunk
     )
 
 
+def programs_of(weights: Tiled, seeds: int, precision: str) -> int:
+    """How many programs one split of the product for a weight has."""
+    tile = tile_for("weight", arithmetic(weights.weight.dtype, precision))
+    return seeds * _tiles(weights, tile, _width(weights, tile))
+
+
+def _width(weights: Tiled, tile: Tile) -> int:
+    return min(tile.features, block_for(weights.block.input_size))
+
+
+def _tiles(weights: Tiled, tile: Tile, width: int) -> int:
+    sizes = weights.block
+    return -(-weights.columns // tile.rows) * sizes.inputs * -(-sizes.input_size // width)
+
+
 def weight_gradient(
     dgates: Tensor,
     blocks: Tensor,
@@ -143,10 +163,10 @@ def weight_gradient(
     """
     sizes, (seeds, rows, columns) = weights.block, dgates.shape
     tile = tile_for("weight", arithmetic(dgates.dtype, precision))
-    width, splits = min(tile.features, block_for(sizes.input_size)), chunks.splits
+    width, splits = _width(weights, tile), chunks.splits
     shape = (seeds, splits, columns, sizes.inputs * sizes.input_size)
     dweight = launch.empty(dgates, shape, torch.float32)
-    tiles = -(-columns // tile.rows) * sizes.inputs * -(-sizes.input_size // width)
+    tiles = _tiles(weights, tile, width)
     launch.gradients(dgates).weight_gradient[tiles, splits, seeds](
         descriptor(dgates.view(-1, columns), (tile.products, tile.rows)),
         rows,

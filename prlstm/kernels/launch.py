@@ -22,7 +22,7 @@ from prlstm.kernels.weights import Tiled, descriptor
 
 # tiles of the kernel that computes no products; how many of them one program takes where there are
 # many rows, and how many that is
-BACKWARD_ROWS, BACKWARD_WARPS, ROUNDS, ROWS_FOR_ROUNDS = 16, 4, 4, 1 << 13
+BACKWARD_ROWS, BACKWARD_WARPS, ROUNDS, ROWS_FOR_ROUNDS = 16, 4, 4, 1 << 10
 # blocks whose numbers one program finds, and states that one looks up
 SPELLED_ROWS, LOOKED_UP_ROWS = 256, 16
 # entries, rows and features of a tile whose gradients are summed; rows that are worth a split

@@ -35,6 +35,8 @@ class Tile:
 
 # up to so many rows do not fill a device: how long a program takes counts, not how many there are
 FEW_ROWS = 1024
+# the same for the gradients of states, which are wider
+FEW_INPUT_ROWS = 2048
 # from so many rows on, descriptors for all that is read and written are worth making
 MANY_ROWS = 1 << 14
 
@@ -49,7 +51,7 @@ _HALF = {
     "refine few": Tile(32, FEATURES, 64, stages=4, ahead=True),
     "compose few": Tile(64, FEATURES, 64, stages=4, ahead=True),
     "input": Tile(128, 128, 64),
-    "input few": Tile(32, 64, 128, stages=4),
+    "input few": Tile(64, 64, 128, stages=4),
     "weight": Tile(256, 128, 64, warps=8),
 }
 _TF32 = {
@@ -104,7 +106,7 @@ def tile_for(kernel: str, arithmetic: str) -> Tile:
 
 def input_tile(arithmetic: str, rows: int) -> Tile:
     """The entry for the gradients of so many states."""
-    return TILES["input few" if rows <= FEW_ROWS else "input", arithmetic]
+    return TILES["input few" if rows <= FEW_INPUT_ROWS else "input", arithmetic]
 
 
 @lru_cache

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 import torch
 from torch import Tensor
+from torch.nn.functional import pad
 
 from prlstm.tasks.check import Lengths, batch_shape, read_count, read_lengths
 from prlstm.tasks.task import Task
@@ -85,6 +86,8 @@ def tape(
     """
     read_count("computation", computation, least=0)
     rows, longest = batch_shape(tokens)
+    if lengths is None and not computation and earlier is None:
+        return _tape_of_equals(task, tokens)
     if lengths is None:
         n = torch.full((rows,), longest, device=tokens.device)
     else:
@@ -113,6 +116,22 @@ def tape(
         lengths=begin[:, 0] + counts + (earlier is not None),
         size=tape_size(task, computation, autoregressive=earlier is not None),
         computation=computation,
+    )
+
+
+def _tape_of_equals(task: Task, tokens: Tensor) -> Tape:
+    """Words of one length, and nothing but empty cells behind them: one copy, whatever the type."""
+    rows, length = tokens.shape
+    most = task.output_length(length)
+    counts = [torch.full((rows,), n, device=tokens.device) for n in (length, most, length + most)]
+    return Tape(
+        tokens=pad(tokens, (0, most), value=task.input_size),
+        answers=(length + positions(most, tokens)).expand(rows, most),
+        input_lengths=counts[0],
+        answer_counts=counts[1],
+        lengths=counts[2],
+        size=tape_size(task),
+        computation=0,
     )
 
 

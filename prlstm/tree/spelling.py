@@ -26,6 +26,13 @@ class Words:
     letters: int
     length: int | None
 
+    def split(self, tokens: int) -> tuple["Words", "Words"]:
+        """What is known of the first so many ids, and of the others."""
+        if self.length is None:
+            return self, self
+        head = min(self.length, tokens)
+        return Words(self.letters, head), Words(self.letters, self.length - head)
+
     def fills(self, level: int, tokens: int) -> tuple[int, ...]:
         """How many letters a block of this level may have, in rows of so many tokens."""
         size, blocks = 1 << level, tokens >> level
