@@ -20,6 +20,8 @@ LeafFunction = Callable[[Tensor], Node]
 # tokens of all rows that are read at once where nobody reads but the last state; and how many
 # times more there may be where blocks of ids are looked up
 CHUNK, LOOKED_UP = {"cpu": 1 << 15, "cuda": 1 << 21}, 16
+# states that a CPU merges at a time where no gradient is wanted
+PIECE = 256
 
 
 @dataclass(frozen=True)
@@ -88,7 +90,8 @@ class Reader:
 
     def reduce_ids(self, ids: Tensor, words: Words, ends: Tensor) -> Node:
         """Every row's state alone after its first `ends` (B,) ids: tensors (B, H)."""
-        return tree_reduce_ids(self.cell.merge, self._alphabet(self.cell.leaf), ids, words, ends)
+        leaf, merge = _functions(self.cell, self.backend)
+        return tree_reduce_ids(merge, self._alphabet(leaf), ids, words, ends)
 
     def _alphabet(self, leaf: LeafFunction) -> Node:
         """The states of all one-hot tokens."""
@@ -135,7 +138,19 @@ def _functions(cell: Cell, backend: Backend) -> tuple[LeafFunction, MergeFunctio
     if backend.checkpoint and torch.is_grad_enabled() and not _is_inside_func():
         leaf, merge = (partial(checkpoint, f, use_reentrant=False) for f in (cell.leaf, cell.merge))
         return leaf, merge
-    return cell.leaf, cell.merge
+    if torch.is_grad_enabled() or torch.compiler.is_compiling():
+        return cell.leaf, cell.merge
+    return cell.leaf, partial(_in_pieces, cell.merge)
+
+
+def _in_pieces(merge: MergeFunction, left: Node, right: Node) -> Node:
+    """A merge of many states on a CPU, some rows at a time: what is between stays in its cache."""
+    shape = left[0].shape[:-1]
+    if left[0].device.type != "cpu" or shape.numel() < 2 * PIECE:
+        return merge(left, right)
+    rows = [[t.reshape(-1, t.shape[-1]).split(PIECE) for t in node] for node in (left, right)]
+    made = [merge(*pair) for pair in zip(*(zip(*node, strict=True) for node in rows), strict=True)]
+    return tuple(torch.cat(parts).view(*shape, -1) for parts in zip(*made, strict=True))
 
 
 def _has_tangent(*tensors: Tensor) -> bool:
