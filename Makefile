@@ -41,6 +41,7 @@ bench: $(READY)
 	$(BIN)/python benchmarks/tasks.py
 	$(BIN)/python benchmarks/models.py
 	$(BIN)/python benchmarks/training.py
+	$(BIN)/python benchmarks/streams.py
 	if $(BIN)/python -c 'import sys, torch; sys.exit(not torch.cuda.is_available())'; then \
 	  $(BIN)/python benchmarks/kernels.py && $(BIN)/python benchmarks/precision.py; fi
 

@@ -1,7 +1,7 @@
 """Tables of the kernels' rows: the block, whole trees beside cuDNN, aims, scores."""
 
 from measure import Row
-from tables import machine, short, table
+from tables import machine, met, short, table
 
 KERNELS = {
     "lookup": "tokens to the last state, leaves looked up",
@@ -54,13 +54,13 @@ def target_table(rows: list[Row]) -> str:
     latency = row("latency", how="captured")
     lines = [
         ["block n = 2, bfloat16", ">= 420 TFLOP/s", f"{big['tflops']:.0f}",
-         _met(big["tflops"] >= 420)],
+         met(big["tflops"] >= 420)],
         ["last state, batch 1024, T = 2048, leaves looked up", "<= 9 ms, <= 6 GB",
          f"{lookup['ms']:.1f} ms captured, {called['ms']:.1f} called, "
          f"{called['peak_bytes'] / GIGABYTE:.1f} GB",
-         _met(lookup["ms"] <= 9 and called["peak_bytes"] <= 6 * GIGABYTE)],
+         met(lookup["ms"] <= 9 and called["peak_bytes"] <= 6 * GIGABYTE)],
         ["last state, batch 1, T = 16,384", "<= 0.25 ms", f"{latency['ms']:.2f} ms captured",
-         _met(latency["ms"] <= 0.25)],
+         met(latency["ms"] <= 0.25)],
     ]  # fmt: skip
     for batch, length, target, how in ((16, 8192, 15, "captured"), (1024, 2048, 1.2, "called")):
         ours, plain = row("training", batch, how=how), row("training", batch, how="called")
@@ -69,17 +69,13 @@ def target_table(rows: list[Row]) -> str:
             also = f", {ratio * ours['ms'] / plain['ms']:.1f} x called" if how != "called" else ""
             lines.append(
                 [f"training, batch {batch}, T = {length:,}, against cuDNN in {kind}",
-                 f">= {target} x faster", f"{ratio:.2f} x {how}{also}", _met(ratio >= target)]
+                 f">= {target} x faster", f"{ratio:.2f} x {how}{also}", met(ratio >= target)]
             )  # fmt: skip
     ratio = big["tflops"] / small["tflops"]
     lines.append(
-        ["hidden 137 against 256, time per FLOP", "<= 1.6 x", f"{ratio:.2f} x", _met(ratio <= 1.6)]
+        ["hidden 137 against 256, time per FLOP", "<= 1.6 x", f"{ratio:.2f} x", met(ratio <= 1.6)]
     )
     return table(["what", "aim", "measured", ""], lines, text=(0, 1, 2, 3))
-
-
-def _met(reached: bool) -> str:
-    return "reached" if reached else "**missed**"
 
 
 def precision_table(rows: list[Row]) -> str:

@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 
 import torch
+from fast_tables import aim_table, cpu_table, step_table, stream_table, token_table
 from kernel_tables import kernel_tables, precision_table, target_table
 from measure import Row
 from tables import machine, short, table
@@ -190,6 +191,11 @@ MADE = [
     (ROOT / "docs" / "performance.md", "kernels", "kernels", kernel_tables),
     (ROOT / "docs" / "performance.md", "targets", "kernels", target_table),
     (ROOT / "docs" / "performance.md", "precision", "precision", precision_table),
+    (ROOT / "docs" / "performance.md", "aims", "steps,tokens,streams", aim_table),
+    (ROOT / "docs" / "performance.md", "tokens", "tokens", token_table),
+    (ROOT / "docs" / "performance.md", "steps", "steps", step_table),
+    (ROOT / "docs" / "performance.md", "streams", "streams", stream_table),
+    (ROOT / "docs" / "performance.md", "cpu", "tokens", cpu_table),
 ]
 
 
@@ -198,7 +204,8 @@ def updated(path: Path) -> str:
     text = path.read_text()
     for document, mark, rows, made in MADE:
         if document == path:
-            lines = (RESULTS / f"{rows}.jsonl").read_text().splitlines()
+            files = (RESULTS / f"{name}.jsonl" for name in rows.split(","))
+            lines = [line for file in files for line in file.read_text().splitlines()]
             new = made([json.loads(line) for line in lines])
             marked = re.compile(rf"(<!-- {mark} -->\n).*?(<!-- /{mark} -->)", re.DOTALL)
             text, count = marked.subn(lambda found, new=new: found[1] + new + found[2], text)

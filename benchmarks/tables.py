@@ -17,3 +17,8 @@ def machine(row: Row) -> str:
 def short(ms: float | None) -> str:
     """Milliseconds, to three digits."""
     return "" if ms is None else f"{ms:,.0f}" if ms >= 100 else f"{ms:.3g}"
+
+
+def met(reached: bool) -> str:
+    """Whether an aim was reached."""
+    return "reached" if reached else "**missed**"

@@ -66,7 +66,7 @@ def scores() -> list[Row]:
     rows = []
     for task in ("parity_check", "duplicate_string"):
         model = models.build("pr_lstm", task, seed=0, device=DEVICE)
-        for precision in ("bfloat16", "tf32", "float32"):
+        for precision in ("bfloat16", "float32"):
             with computing(precision, DEVICE):
                 evaluate(model, [41, 499], 64)
                 start = time.perf_counter()

@@ -5,6 +5,7 @@ from prlstm.cells import Cell
 from prlstm.layer import PRLSTM
 from prlstm.models import load
 from prlstm.state import State
+from prlstm.streams import Streams
 from prlstm.tree import tree_reduce, tree_scan
 
 __version__ = "0.1.0"
@@ -13,6 +14,7 @@ __all__ = [
     "PRLSTM",
     "Cell",
     "State",
+    "Streams",
     "__version__",
     "load",
     "models",

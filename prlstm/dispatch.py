@@ -10,7 +10,9 @@ from torch.autograd.forward_ad import unpack_dual
 from torch.utils.checkpoint import checkpoint
 
 from prlstm.cells import Cell, LSTMCell
+from prlstm.cells.in_place import InPlace, can_be_in_place
 from prlstm.kernels.choose import Products, check_backend, choose
+from prlstm.kernels.functions import LSTMFunctions
 from prlstm.kernels.tree import CellWeights, sweep_lstm, sweep_lstm_ids
 from prlstm.lengths import TIME
 from prlstm.tree import Carry, MergeFunction, Node, Sweep, Words, sweep, tree_reduce_ids
@@ -20,7 +22,7 @@ LeafFunction = Callable[[Tensor], Node]
 # tokens of all rows that are read at once where nobody reads but the last state; and how many
 # times more there may be where blocks of ids are looked up
 CHUNK, LOOKED_UP = {"cpu": 1 << 15, "cuda": 1 << 21}, 16
-# states that a CPU merges at a time where no gradient is wanted
+# states of other cells that a CPU merges at a time where no gradient is wanted
 PIECE = 256
 
 
@@ -39,11 +41,16 @@ class Backend:
 
 @dataclass(frozen=True)
 class Reader:
-    """A cell for tokens of some features, and how its trees are computed."""
+    """A cell for tokens of some features, and how its trees are computed.
+
+    With `rounded`, h of trees over ids may be given in the type of products, as it is kept.
+    """
 
     cell: Cell
     input_size: int
-    backend: Backend = Backend()
+    # no default: the compiler cannot make one
+    backend: Backend
+    rounded: bool = False
 
     def sweep(self, x: Tensor, earlier: Carry, start: int, *, every: bool) -> Sweep:
         """The tree over tokens `x` (B, T, D), or over ids (B, T), for the prefixes from `start` on.
@@ -83,10 +90,37 @@ class Reader:
     ) -> Sweep:
         found = _by_kernels(self.cell, self.backend)
         if found is not None:
-            keep = self.backend.checkpoint
-            return sweep_lstm_ids(ids, words, *found, earlier, start, every=every, checkpoint=keep)
+            return sweep_lstm_ids(
+                ids, words, *found, earlier, start, every=every,
+                checkpoint=self.backend.checkpoint, rounded=self.rounded,
+            )  # fmt: skip
         leaf, merge = _functions(self.cell, self.backend)
         return look_up_and_sweep(merge, self._alphabet(leaf), ids, words, earlier, start)
+
+    def functions(self, x: Tensor) -> tuple[LeafFunction, MergeFunction]:
+        """Leaf and merge, for states that are not those of one tree; the leaf takes ids as well."""
+        # of a few states a launch of PyTorch's own operators costs less
+        found = None if self.backend.name is None else _by_kernels(self.cell, self.backend, x)
+        if found is None:
+            leaf, merge = _functions(self.cell, self.backend)
+        else:
+            functions = LSTMFunctions(*found)
+            leaf, merge = functions.leaf, functions.merge
+        return partial(self._leaves, leaf), merge
+
+    def kernels(self) -> tuple[CellWeights, Products] | None:
+        """What the kernels need, where they are to be used."""
+        return _by_kernels(self.cell, self.backend)
+
+    def one_hot(self, ids: Tensor) -> Tensor:
+        """The tokens (..., D) that ids (...) stand for."""
+        assert isinstance(self.cell, nn.Module)
+        known = torch.arange(self.input_size, device=ids.device)
+        return (ids[..., None] == known).to(next(self.cell.parameters()).dtype)
+
+    def _leaves(self, leaf: LeafFunction, x: Tensor) -> Node:
+        tokens = x if x.is_floating_point() else self.one_hot(x)
+        return _checked(leaf(tokens), self.cell, tokens)
 
     def reduce_ids(self, ids: Tensor, words: Words, ends: Tensor) -> Node:
         """Every row's state alone after its first `ends` (B,) ids: tensors (B, H)."""
@@ -140,6 +174,9 @@ def _functions(cell: Cell, backend: Backend) -> tuple[LeafFunction, MergeFunctio
         return leaf, merge
     if torch.is_grad_enabled() or torch.compiler.is_compiling():
         return cell.leaf, cell.merge
+    if isinstance(cell, LSTMCell) and can_be_in_place(cell):
+        in_place = InPlace(cell)
+        return in_place.leaf, in_place.merge
     return cell.leaf, partial(_in_pieces, cell.merge)
 
 
@@ -148,7 +185,9 @@ def _in_pieces(merge: MergeFunction, left: Node, right: Node) -> Node:
     shape = left[0].shape[:-1]
     if left[0].device.type != "cpu" or shape.numel() < 2 * PIECE:
         return merge(left, right)
-    rows = [[t.reshape(-1, t.shape[-1]).split(PIECE) for t in node] for node in (left, right)]
+    rows = [
+        [torch.split(t.reshape(-1, t.shape[-1]), PIECE) for t in node] for node in (left, right)
+    ]
     made = [merge(*pair) for pair in zip(*(zip(*node, strict=True) for node in rows), strict=True)]
     return tuple(torch.cat(parts).view(*shape, -1) for parts in zip(*made, strict=True))
 

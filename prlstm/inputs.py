@@ -4,6 +4,7 @@ import operator
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+import numpy as np
 import torch
 from torch import Tensor
 from torch.nn import functional as F
@@ -11,9 +12,12 @@ from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence, pad_packed_
 
 from prlstm.cells.precision import can_multiply
 from prlstm.lengths import TIME, RowLengths, is_integer
+from prlstm.tree.streams import Booleans
 
 Lengths = Tensor | Sequence[int]
 Output = str | tuple[int, int]
+Active = Tensor | Sequence[bool] | Booleans
+SEQUENCES = "(T, B, D), (B, T, D) with batch_first, or (T, D) for one sequence"
 
 
 @dataclass(frozen=True)
@@ -27,17 +31,17 @@ class Batch:
     batch_first: bool
     packed: PackedSequence | None = None
 
-    def check_type(self, weight: Tensor) -> None:
+    def check_type(self, weight: Tensor, name: str = "input") -> None:
         """Raise unless `x` can meet `weight`: same device, same type (half too under autocast)."""
         if self.x.device != weight.device:
             raise ValueError(
-                f"input is on {self.x.device}: expected {weight.device}, where the weights are"
+                f"{name} is on {self.x.device}: expected {weight.device}, where the weights are"
             )
         if is_ids(self.x):
             return
         if not can_multiply(self.x, weight):
             raise TypeError(
-                f"input has type {self.x.dtype}: expected {weight.dtype}, as the weights have"
+                f"{name} has type {self.x.dtype}: expected {weight.dtype}, as the weights have"
             )
 
     def rows(self, index: list[int]) -> "Batch":
@@ -104,6 +108,28 @@ def read_batch(
     return Batch(x, RowLengths.read(lengths, x), batched, batch_first)
 
 
+def read_tokens(x: Tensor, input_size: int) -> Batch:
+    """One token for every row, as a batch of sequences of one."""
+    if not isinstance(x, Tensor):
+        raise TypeError(f"x is a {type(x).__name__}: expected a tensor")
+    _check_tokens(x, "x", (1, 2), input_size, "(B, D), or (D,) for one sequence")
+    batched = x.dim() == 2 - is_ids(x)
+    return Batch(x.unsqueeze(TIME) if batched else x[None, None], None, batched, batch_first=True)
+
+
+def read_active(active: Active | None, rows: int) -> Booleans | None:
+    """Which rows have a token, on the host; None where all have."""
+    if active is None:
+        return None
+    given = active.cpu().numpy() if isinstance(active, Tensor) else np.asarray(active)
+    if given.dtype != np.bool_ or given.shape != (rows,):
+        raise ValueError(
+            f"active has type {given.dtype} and shape {given.shape}: "
+            f"expected {rows} booleans, one for each row"
+        )
+    return given
+
+
 def is_ids(x: Tensor) -> bool:
     """Whether these are ids of one-hot tokens, not the tokens themselves."""
     return not x.is_floating_point()
@@ -130,7 +156,9 @@ def read_window(output: Output, batch: Batch) -> Window:
     return Window(start, stop, last=False)
 
 
-def _check_tokens(x: Tensor, name: str, ranks: tuple[int, ...], input_size: int) -> None:
+def _check_tokens(
+    x: Tensor, name: str, ranks: tuple[int, ...], input_size: int, expected: str = SEQUENCES
+) -> None:
     """Raise unless these are tokens of `input_size` features, of one of these ranks, or ids."""
     if x.is_complex() or x.dtype == torch.bool:
         raise TypeError(f"{name} has type {x.dtype}: expected floating point, or integers for ids")
@@ -142,10 +170,7 @@ def _check_tokens(x: Tensor, name: str, ranks: tuple[int, ...], input_size: int)
             )
         _check_ids(x, name, input_size)
     elif x.dim() not in ranks:
-        raise ValueError(
-            f"{name} has shape {tuple(x.shape)}: expected (T, B, D), (B, T, D) with batch_first, "
-            "or (T, D) for one sequence"
-        )
+        raise ValueError(f"{name} has shape {tuple(x.shape)}: expected {expected}")
     elif x.shape[-1] != input_size:
         raise ValueError(
             f"{name} has shape {tuple(x.shape)}: expected {input_size} features (input_size) "

@@ -1,6 +1,7 @@
 """PRLSTM, the layer: tokens become states, the tree merges them, h comes out."""
 
 import warnings
+from dataclasses import replace
 from typing import cast
 
 import torch
@@ -11,11 +12,23 @@ from torch.nn.utils.rnn import PackedSequence
 from prlstm.cells import Cell, CellFactory, build_cell
 from prlstm.direction import Run, run, run_both
 from prlstm.dispatch import Backend, Reader
-from prlstm.inputs import Batch, Lengths, Output, Window, read_batch, read_window
+from prlstm.inputs import (
+    Active,
+    Batch,
+    Lengths,
+    Output,
+    Window,
+    read_active,
+    read_batch,
+    read_tokens,
+    read_window,
+)
 from prlstm.lengths import TIME
 from prlstm.state import State, join
 from prlstm.state_shape import PlainState, StateShape
+from prlstm.step import begin, step
 from prlstm.tree import Carry, Sweep
+from prlstm.tree.rows import Pending
 
 
 class PRLSTM(nn.Module):
@@ -159,6 +172,45 @@ class PRLSTM(nn.Module):
             return (out if batch.batched else out.squeeze(0)), state
         return batch.laid_out(out), state
 
+    def step(
+        self,
+        x: Tensor,
+        state: State | PlainState | None = None,
+        active: Active | None = None,
+    ) -> tuple[Tensor, State]:
+        """H (B, H) after one more token for every row, and the state that goes on from there.
+
+        `x` is (B, D), ids (B,), or one token (D,) or id () alone. Rows may stand at different
+        counts: that costs no more than equal ones, under 2 merges a token over many steps.
+        `active` (B,) tells which rows have a token: the others keep their state, and give their
+        last h again, or zeros where they never had a token. All the rest is as when the layer is
+        called: `layer.step(x, state)` equals `layer(x[:, None], state, output="last")`.
+
+        `prlstm.Streams` does this in place, for a server that feeds many streams.
+
+        >>> layer = PRLSTM(input_size=3, hidden_size=8)
+        >>> h, state = layer.step(torch.randn(2, 3))
+        >>> h, state = layer.step(torch.randn(2, 3), state, active=[True, False])
+        >>> h.shape, state.counts
+        (torch.Size([2, 8]), (2, 1))
+        """
+        if self.bidirectional:
+            raise ValueError(
+                "step: this layer is bidirectional, expected bidirectional=False: "
+                "the reverse direction of a sequence begins at its end"
+            )
+        batch = read_tokens(x, self.input_size)
+        weight = next(self.parameters(), batch.x)
+        batch.check_type(weight, "x")
+        chosen = read_active(active, len(batch.x))
+        shape = replace(self._state_shape(batch), name="state")
+        if isinstance(state, State):
+            shape.check(state, weight)
+        else:
+            state = self._begun(state, shape, weight)
+        h, after = step(self.readers(), self._between, batch.x, state, chosen)
+        return (h if batch.batched else h.squeeze(0)), after
+
     def trace(self, input: Tensor) -> tuple[Sweep, ...]:
         """Every node of every tree, one `Sweep` for each layer and direction.
 
@@ -202,6 +254,33 @@ class PRLSTM(nn.Module):
             batched=batch.batched,
             sizes=cast(Cell, self.layers[0]).state_sizes,
         )
+
+    def _begun(self, hx: PlainState | None, shape: StateShape, weight: Tensor) -> State:
+        """The state before the first token, where `hx` is one leaf."""
+        start = begin(self.num_layers, self.cell, batched=shape.batched)
+        if hx is None:
+            return start
+        carries = shape.first_carries(hx, weight)
+        leaves = zip(*(carry.fold(0) for carry in carries), strict=True)
+        return replace(
+            start,
+            final=tuple(torch.stack(tensors).squeeze(2) for tensors in leaves),
+            pending=tuple(Pending(carry.blocks, carry.folds) for carry in carries),
+            seen=1,
+        )
+
+    def readers(self) -> list[Reader]:
+        """The layers as what reads tokens, in the forward direction: what `Streams` works with."""
+        backend = Backend(self.backend, self.checkpoint)
+        sizes = [self.input_size] + [self.hidden_size] * (self.num_layers - 1)
+        return [
+            Reader(cast(Cell, layer), size, backend)
+            for layer, size in zip(self.layers, sizes, strict=True)
+        ]
+
+    def _between(self, x: Tensor) -> Tensor:
+        """What a layer puts out, as the next one reads it."""
+        return F.dropout(x, self.dropout, self.training)
 
     def _run_together(
         self, batch: Batch, carries: list[Carry], window: Window
@@ -255,7 +334,7 @@ class PRLSTM(nn.Module):
             top = k == self.num_layers - 1
             read = range(window.start, window.stop) if top else range(x.shape[TIME])
             if k > 0:
-                x = F.dropout(x, self.dropout, self.training)
+                x = self._between(x)
             size = self.input_size if k == 0 else x.shape[-1]
             reader = Reader(cast(Cell, layer), size, backend)
             if self.bidirectional:

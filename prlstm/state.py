@@ -87,8 +87,8 @@ class State:
         if not self.batched:
             raise ValueError(f"rows({index}): this state belongs to one unbatched sequence")
         counts = self.counts
-        chosen = _row_numbers(index, len(counts))
-        seen = _agreed(tuple(counts[row] for row in chosen))
+        chosen = row_numbers(index, len(counts))
+        seen = agreed(tuple(counts[row] for row in chosen))
         used = levels_in_use(seen)
         rows = torch.tensor(chosen, dtype=torch.long, device=self.final[0].device)
 
@@ -196,13 +196,13 @@ def join(states: Sequence[State], order: Sequence[int]) -> State:
     return whole.rows(order)
 
 
-def _agreed(counts: tuple[int, ...]) -> int | tuple[int, ...]:
+def agreed(counts: tuple[int, ...]) -> int | tuple[int, ...]:
     """One number where all counts agree."""
     first = counts[0] if counts else 0
     return first if all(count == first for count in counts) else counts
 
 
-def _row_numbers(index: object, rows: int) -> list[int]:
+def row_numbers(index: object, rows: int) -> list[int]:
     """The rows that `index` selects of so many, as numbers from 0."""
     if isinstance(index, slice):
         return list(range(rows))[index]

@@ -24,19 +24,25 @@ class StateShape:
     batched: bool
     # of the tensors of one state of the cell, h first
     sizes: tuple[int, ...]
+    # what errors call it
+    name: str = "hx"
 
     def first_carries(self, hx: PlainState | None, weight: Tensor) -> list[Carry]:
         """Where to begin, for each layer and direction: nowhere, or with `hx` as one leaf."""
         if hx is None:
             return [Carry()] * (self.layers * self.directions)
         if not isinstance(hx, (Tensor, tuple, list)):
-            raise TypeError(f"hx is a {type(hx).__name__}: expected a State, or (h_0, c_0)")
+            raise TypeError(
+                f"{self.name} is a {type(hx).__name__}: expected a State, or (h_0, c_0)"
+            )
         parts = (hx,) if isinstance(hx, Tensor) else tuple(hx)
         self._check_tensors(parts, weight)
         for index, part in enumerate(parts):
             # only the cell itself may have put something else beside h
             if not part.is_floating_point():
-                raise TypeError(f"hx[{index}] has type {part.dtype}: expected {weight.dtype}")
+                raise TypeError(
+                    f"{self.name}[{index}] has type {part.dtype}: expected {weight.dtype}"
+                )
         if not self.batched:
             parts = tuple(t.unsqueeze(1) for t in parts)
         # (layers * directions, B, H) to one leaf (B, 1, H) each
@@ -48,15 +54,18 @@ class StateShape:
         if self.directions == 2 or not hx.pending:
             whose = "this layer is" if self.directions == 2 else "the layer it came from was"
             raise ValueError(
-                f"hx={hx!r}: cannot be continued, {whose} bidirectional, and the reverse "
+                f"{self.name}={hx!r}: cannot be continued, {whose} bidirectional, and the reverse "
                 "direction of a sequence begins at its end; a plain (h_0, c_0) is accepted"
             )
         if hx.cell != self.cell:
-            raise ValueError(f"hx={hx!r}: a state of cell {hx.cell!r}, expected {self.cell!r}")
+            raise ValueError(
+                f"{self.name}={hx!r}: a state of cell {hx.cell!r}, expected {self.cell!r}"
+            )
         if hx.batched != self.batched:
             kinds = ("of one unbatched sequence", "of a batch")
             raise ValueError(
-                f"hx={hx!r}: a state {kinds[hx.batched]}, expected one {kinds[self.batched]}"
+                f"{self.name}={hx!r}: a state {kinds[hx.batched]}, "
+                f"expected one {kinds[self.batched]}"
             )
         self._check_tensors(tuple(hx), weight)
 
@@ -65,12 +74,12 @@ class StateShape:
         for index, tensor in enumerate(tensors):
             if not isinstance(tensor, Tensor):
                 raise TypeError(
-                    f"hx[{index}] is of type {type(tensor).__name__}: expected a tensor "
+                    f"{self.name}[{index}] is of type {type(tensor).__name__}: expected a tensor "
                     "(lengths, if that is what you passed, go by name: lengths=...)"
                 )
         if len(tensors) != len(self.sizes):
             raise ValueError(
-                f"hx holds {len(tensors)} tensor{'s' * (len(tensors) != 1)}: "
+                f"{self.name} holds {len(tensors)} tensor{'s' * (len(tensors) != 1)}: "
                 f"a state of cell {self.cell!r} has {len(self.sizes)}"
             )
         rows = (self.rows,) if self.batched else ()
@@ -78,12 +87,12 @@ class StateShape:
             shape = (self.layers * self.directions, *rows, size)
             if tuple(tensor.shape) != shape:
                 raise ValueError(
-                    f"hx[{index}] has shape {tuple(tensor.shape)}: expected {shape}, "
+                    f"{self.name}[{index}] has shape {tuple(tensor.shape)}: expected {shape}, "
                     f"(layers * directions{', batch' if self.batched else ''}, hidden size)"
                 )
             if tensor.device != weight.device:
                 raise ValueError(
-                    f"hx[{index}] is on {tensor.device}: expected {weight.device}, "
+                    f"{self.name}[{index}] is on {tensor.device}: expected {weight.device}, "
                     "where the weights are"
                 )
             # h is multiplied with the weights; what stands beside it may be wider, as c is, or
@@ -93,6 +102,6 @@ class StateShape:
             )
             if not (can_multiply(tensor, weight) or wider):
                 raise TypeError(
-                    f"hx[{index}] has type {tensor.dtype}: expected {weight.dtype}, "
+                    f"{self.name}[{index}] has type {tensor.dtype}: expected {weight.dtype}, "
                     f"as the weights have{' (or float32)' * (index > 0)}"
                 )

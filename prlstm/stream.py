@@ -9,6 +9,9 @@ import hashlib
 import torch
 from torch import Tensor
 
+from prlstm.kernels.choose import is_usable
+from prlstm.kernels.steps import draw_uniform
+
 # odd multipliers of a well-mixing 64-bit hash (the finaliser of splitmix64), as signed integers
 FIRST, SECOND, STRIDE = (
     value - (1 << 64) if value >> 63 else value
@@ -32,6 +35,8 @@ def derived(key: Tensor, step: int | Tensor) -> Tensor:
 
 def uniform(key: Tensor, step: int | Tensor, count: int, first: int = 0) -> Tensor:
     """Numbers (..., count) in [0, 1), float32: those of a step from `first` on, for each key."""
+    if key.dim() == 1 and is_usable(key):
+        return draw_uniform(key, step, count, first)
     place = torch.arange(first + 1, first + count + 1, device=key.device)
     state = _mixed(derived(key, step)[..., None] + STRIDE * place)
     return _shifted(state, 64 - BITS).to(torch.float32) * 2.0**-BITS

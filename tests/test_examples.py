@@ -139,6 +139,21 @@ def test_the_benchmark_of_precisions_writes_rows(tmp_path: Path) -> None:
     assert all(0 <= row["score"] <= 1 and row["commit"] for row in rows)
 
 
+@pytest.mark.slow
+def test_the_benchmark_of_streams_writes_rows(tmp_path: Path) -> None:
+    out = tmp_path / "rows.jsonl"
+    command = [sys.executable, str(ROOT / "benchmarks" / "streams.py"), "--rows", "6"]
+    subprocess.run([*command, "--furthest", "9", "--out", str(out)], check=True, cwd=ROOT)
+    rows = [json.loads(line) for line in out.read_text().splitlines()]
+    assert {("streams", "called"), ("layer.step", "called")} <= {
+        (r["what"], r["how"]) for r in rows
+    }
+    for row in rows:
+        assert row["tokens_per_s"] > 0
+        assert row["error"] < 1e-2
+        assert {"device", "torch", "commit"} <= set(row)
+
+
 def test_the_benchmark_of_the_kernels_needs_a_gpu() -> None:
     command = [sys.executable, str(ROOT / "benchmarks" / "kernels.py"), "blocks"]
     done = subprocess.run(command, capture_output=True, text=True)

@@ -14,7 +14,7 @@ from rich.text import Text
 
 from prlstm.cli.tables import duration, percent, plain_table
 from prlstm.training import Event, Report, RunFolder
-from prlstm.training.events import Begun, Block, Scored, Scoring, Stepped, Stopped, Validated
+from prlstm.training.events import Begun, Block, Noted, Scored, Scoring, Stepped, Stopped, Validated
 from prlstm.training.results import result
 
 # seconds between two plain lines, and over which the speed is taken
@@ -42,6 +42,7 @@ class Standing:
     step: int = 0
     steps: int = 1
     what: str = "starting"
+    note: str = ""
     share: float | None = None
     times: deque[tuple[float, int]] = field(default_factory=deque)
 
@@ -63,6 +64,8 @@ class Standing:
                 self.runs[event.folder].validated = event.accuracy
             case Stopped():
                 self.runs[event.folder].note = event.why
+            case Noted():
+                self.note = event.line
             case Scoring():
                 self.what, self.share = f"scoring the {event.weights} weights", event.share
             case Scored() if event.weights == "last":
@@ -138,6 +141,8 @@ class _Lines:
                     f"step {event.step:,}: seed {event.folder.config.seed} validates at "
                     f"{percent(event.accuracy)}{best}"
                 )
+            case Noted():
+                self._print(event.line)
             case Block() if now - self.last >= EVERY or event.step == self.standing.steps:
                 losses = " ".join(f"{loss:.4f}" for loss in event.loss.tolist())
                 shares = " ".join(percent(share) for share in event.accuracy.tolist())
@@ -176,4 +181,5 @@ class _Screen:
             shares = map(percent, (seen.accuracy, seen.validated, seen.score))
             table.add_row(str(folder.config.seed), loss, *shares, Text(seen.note))
         more = len(standing.runs) - len(shown)
-        return Group(bar, table, Text(f"and {more} more seeds" if more else ""))
+        below = [f"and {more} more seeds" if more else "", standing.note]
+        return Group(bar, table, *(Text(line) for line in below if line))

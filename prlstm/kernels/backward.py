@@ -146,18 +146,20 @@ def sweep_backward(
     given: Nodes,
     *,
     blocks_given: bool,
+    is_clear: bool,
     needs_x: bool,
     lookup: TablesBack | None = None,
 ) -> Gradients:
     """Go back through a sweep; `given` holds the gradients of all nodes, and is used up.
 
-    `blocks_given` says whether those of the blocks are there to begin with. With a `lookup` x are
-    the tokens of the first table.
+    `blocks_given` says whether those of the blocks are there to begin with, `is_clear` whether
+    these are all zero. With a `lookup` x are the tokens of the first table.
     """
     batch = nodes.prefixes[0].shape[1]
     back = _Back(stages, layout, x.shape[1] * x.shape[2], nodes, kept, lookup)
     adds = {
-        level: blocks_given or _clear(layout, given, level) for level in range(len(layout.sizes))
+        level: blocks_given or _clear(layout, given, level, is_clear=is_clear)
+        for level in range(len(layout.sizes))
     }
     numbers = range(len(layout.steps))
     for number in reversed(numbers):
@@ -282,7 +284,7 @@ def _rows(stages: Stages, like: Tensor, rows: int, columns: int) -> Tensor:
     return memory
 
 
-def _clear(layout: Layout, given: Nodes, level: int) -> bool:
+def _clear(layout: Layout, given: Nodes, level: int, *, is_clear: bool) -> bool:
     """Whether prefixes read blocks of a level; then what they do not read is set to zero.
 
     They read blocks of even places alone, up to the last: the others have one parent, who puts
@@ -291,6 +293,8 @@ def _clear(layout: Layout, given: Nodes, level: int) -> bool:
     read = [s.right.first for s in layout.steps if not s.is_up and s.right.level == level]
     if not read and level not in dict(layout.from_blocks).values():
         return False
+    if is_clear:
+        return True
     stop = min([*read, layout.counts[level]])
     for t in given.pair(level):
         t[:, :, 0:stop:2].zero_()

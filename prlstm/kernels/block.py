@@ -82,15 +82,13 @@ def _incoming(
     d_c,
     p_c,
     c,
-    p_codes,
-    o_codes,
+    o_place,
     i_seed,
     i_m,
     i_h,
     o_row,
     length,
     o_h,
-    m_row,
     m,
     STATE: tl.constexpr,
     H: tl.constexpr,
@@ -103,10 +101,8 @@ def _incoming(
     if d_c is not None:
         return d_c.load([i_m * BLOCK_M, STATE * H + i_h * BLOCK_H])
     else:
-        if p_codes is not None:
-            o_in = tl.load(p_codes + o_codes + STATE, m_row, 0).to(tl.int64) * c[2]
-            o_in += i_seed.to(tl.int64) * c[0]
-            o_in = tl.multiple_of(o_in, 16) if ALIGNED else o_in
+        if o_place is not None and STATE == 0:
+            o_in = place(i_seed, o_place, length, c, True, ALIGNED)
         else:
             o_in = place(i_seed, o_row, length, c, LINEAR, ALIGNED)
         return tl.load(p_c + o_in[:, None] + o_h[None, :], m, 0.0)
@@ -114,8 +110,7 @@ def _incoming(
 
 @triton.jit(
     do_not_specialize=[
-        "z_rows", "codes_seed", "codes_batch",
-        "g_row", "g_rows", "rows", "pairs", "length",
+        "z_rows", "counted", "g_row", "g_rows", "rows", "pairs", "length",
     ]
 )  # fmt: skip
 def gated_forward(
@@ -130,9 +125,9 @@ def gated_forward(
     c_left,
     p_c_right,
     c_right,
-    p_codes,
-    codes_seed,
-    codes_batch,
+    p_counts,
+    counted,
+    p_places,
     d_four,
     d_one,
     p_bias,
@@ -168,9 +163,12 @@ def gated_forward(
     What there is none of comes as None: the bias, `gates` where no gradient is wanted, the right
     state for n < 2, c for n = 0. With `d_z` the incoming h of a row stand side by side, `z_rows`
     rows for each seed; else they are read through a pointer for each. With `d_c` the incoming c
-    stand so too. With `p_codes` they are looked up: those of a row are of two neighbours there.
-    With AHEAD they are read before the products, not after them. With `d_h_out` and `d_c_out` the
-    results are one row after the other, with `d_gates` the gates are.
+    stand so too. With AHEAD they are read before the products, not after them. With `d_h_out` and
+    `d_c_out` the results are one row after the other, with `d_gates` the gates are.
+
+    With `p_counts` the number of rows stands there, at `counted`, and the grid is that of the most
+    there may be. With `p_places` the left state of a row, or its token, is where that says; a place
+    below 0 is none, and what is computed there means nothing.
 
     Of every `pairs` rows only the first `length` are states, the others are not written. Products
     are computed in the type of the weight, in `PRECISION` where that is float32; it has SPACING
@@ -183,6 +181,10 @@ def gated_forward(
     operand = d_one.dtype
 
     i_seed = tl.program_id(1)
+    if p_counts is not None:
+        rows = tl.load(p_counts + counted)
+        if tl.program_id(0) >= tl.cdiv(rows, BLOCK_M) * H_TILES:
+            return
     i_m, i_h = tile_of(rows, BLOCK_M, H_TILES, GROUP_M)
     o_row = i_m * BLOCK_M + tl.arange(0, BLOCK_M)
     m_row = o_row < rows
@@ -190,8 +192,14 @@ def gated_forward(
         m_row = m_row & (o_row % pairs < length)
     # what is behind the end reads the last row, and is not written
     o_row = tl.minimum(o_row, rows - 1)
+    o_place = None
+    if p_places is not None:
+        o_place = tl.maximum(tl.load(p_places + o_row), 0)
     if d_z is None:
-        o_left = place(i_seed, o_row, pairs, h_left, LINEAR, ALIGNED)
+        if p_places is not None:
+            o_left = place(i_seed, o_place, pairs, h_left, True, ALIGNED)
+        else:
+            o_left = place(i_seed, o_row, pairs, h_left, LINEAR, ALIGNED)
         if N == 2:
             o_right = place(i_seed, o_row, pairs, h_right, LINEAR, ALIGNED)
     o_tile = tl.arange(0, BLOCK_H)
@@ -201,20 +209,16 @@ def gated_forward(
     m = m_gates
     if H % BLOCK_H != 0:
         m = m & (o_h < H)[None, :]
-    o_codes = None
-    if p_codes is not None:
-        o_codes = i_seed.to(tl.int64) * codes_seed + (o_row // pairs).to(tl.int64) * codes_batch
-        o_codes += 2 * (o_row % pairs)
     if AHEAD:
         if N > 0:
             b_c1 = _incoming(
-                d_c, p_c_left, c_left, p_codes, o_codes, i_seed, i_m, i_h, o_row, pairs, o_h,
-                m_row, m, 0, H, BLOCK_M, BLOCK_H, LINEAR, ALIGNED,
+                d_c, p_c_left, c_left, o_place, i_seed, i_m, i_h, o_row, pairs, o_h, m,
+                0, H, BLOCK_M, BLOCK_H, LINEAR, ALIGNED,
             )  # fmt: skip
         if N > 1:
             b_c2 = _incoming(
-                d_c, p_c_right, c_right, p_codes, o_codes, i_seed, i_m, i_h, o_row, pairs, o_h,
-                m_row, m, 1, H, BLOCK_M, BLOCK_H, LINEAR, ALIGNED,
+                d_c, p_c_right, c_right, o_place, i_seed, i_m, i_h, o_row, pairs, o_h, m,
+                1, H, BLOCK_M, BLOCK_H, LINEAR, ALIGNED,
             )  # fmt: skip
 
     o_k = tl.arange(0, BLOCK_K)
@@ -277,16 +281,16 @@ def gated_forward(
         b_f1 = _gate_sum(b_f1, p_bias, d_gates, row, column, p_gates, m_gates, 0, BLOCK_H)
         if not AHEAD:
             b_c1 = _incoming(
-                d_c, p_c_left, c_left, p_codes, o_codes, i_seed, i_m, i_h, o_row, pairs, o_h,
-                m_row, m, 0, H, BLOCK_M, BLOCK_H, LINEAR, ALIGNED,
+                d_c, p_c_left, c_left, o_place, i_seed, i_m, i_h, o_row, pairs, o_h, m,
+                0, H, BLOCK_M, BLOCK_H, LINEAR, ALIGNED,
             )  # fmt: skip
         b_c += sigmoid(b_f1, FAST) * b_c1
     if N > 1:
         b_f2 = _gate_sum(b_f2, p_bias, d_gates, row, column, p_gates, m_gates, 1, BLOCK_H)
         if not AHEAD:
             b_c2 = _incoming(
-                d_c, p_c_right, c_right, p_codes, o_codes, i_seed, i_m, i_h, o_row, pairs, o_h,
-                m_row, m, 1, H, BLOCK_M, BLOCK_H, LINEAR, ALIGNED,
+                d_c, p_c_right, c_right, o_place, i_seed, i_m, i_h, o_row, pairs, o_h, m,
+                1, H, BLOCK_M, BLOCK_H, LINEAR, ALIGNED,
             )  # fmt: skip
         b_c += sigmoid(b_f2, FAST) * b_c2
     b_o = _gate_sum(b_o, p_bias, d_gates, row, column, p_gates, m_gates, N + 1, BLOCK_H)

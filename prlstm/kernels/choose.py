@@ -43,10 +43,21 @@ def choose(backend: str | None, weight: Tensor) -> Products | None:
             raise ValueError(f"backend='triton': weights are on {kind}, expected a CUDA device")
         return products
     exact = operand == torch.float32 and not tf32
-    # the kernels know instructions of NVIDIA's devices
-    usable = kind == "cuda" and torch.version.hip is None and HAS_TRITON
-    usable = usable and operand in OPERANDS and not exact
+    usable = _is_there(kind) and operand in OPERANDS and not exact
     return products if usable else None
+
+
+def is_usable(tensor: Tensor) -> bool:
+    """Whether kernels can be launched on a plain tensor."""
+    if not _is_there(tensor.device.type) or torch.compiler.is_compiling():
+        return False
+    # one that `vmap` hands on is no memory
+    return not torch._C._functorch.is_functorch_wrapped_tensor(tensor)
+
+
+def _is_there(kind: str) -> bool:
+    # the kernels know instructions of NVIDIA's devices
+    return kind == "cuda" and torch.version.hip is None and HAS_TRITON
 
 
 def _is_tf32() -> bool:

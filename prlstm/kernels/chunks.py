@@ -6,7 +6,6 @@ The cuts depend on the shapes alone, so equal inputs give equal bits.
 """
 
 from collections.abc import Sequence
-from functools import lru_cache
 from typing import NamedTuple
 
 import torch
@@ -17,6 +16,7 @@ from prlstm.kernels.layout import PREFIXES, Array, Layout
 from prlstm.kernels.tables import TableLayout
 from prlstm.kernels.tiles import Tile, arithmetic, block_for, tile_for
 from prlstm.kernels.weights import Tiled, descriptor
+from prlstm.tree.constants import kept
 
 # the most splits of a product, the fewest rows that are worth one, and from how many rows on there
 # are as many as may be
@@ -54,7 +54,7 @@ class Chunks(NamedTuple):
         return self.bounds.shape[0] - 1
 
 
-@lru_cache(maxsize=512)
+@kept
 def merge_chunks(
     layout: Layout,
     steps: tuple[int, ...],
@@ -100,7 +100,7 @@ def merge_chunks(
     return _cut(segments, programs, device)
 
 
-@lru_cache(maxsize=512)
+@kept
 def plain_chunks(rows: int, programs: int, device: torch.device) -> Chunks:
     """Rows that stand one after the other."""
     place = (0, 1, 0, 0)

@@ -9,6 +9,8 @@ import torch
 from torch import Tensor
 
 from prlstm.kernels.places import (
+    Counted,
+    Entries,
     Rows,
     Shape,
     States,
@@ -23,8 +25,8 @@ from prlstm.kernels.weights import Tiled, descriptor
 # tiles of the kernel that computes no products; how many of them one program takes where there are
 # many rows, and how many that is
 BACKWARD_ROWS, BACKWARD_WARPS, ROUNDS, ROWS_FOR_ROUNDS = 16, 4, 4, 1 << 10
-# blocks whose numbers one program finds, and states that one looks up
-SPELLED_ROWS, LOOKED_UP_ROWS = 256, 16
+# blocks whose numbers one program finds, states that one looks up, merges of those
+SPELLED_ROWS, LOOKED_UP_ROWS, LOOKED_UP_MERGES = 256, 16, 32
 # entries, rows and features of a tile whose gradients are summed; rows that are worth a split
 SUMMED_ENTRIES, SUMMED_ROWS, SUMMED_FEATURES = 32, 64, 64
 ROWS_OF_A_SPLIT, MOST_SPLITS = 1024, 64
@@ -45,32 +47,33 @@ def forward(
     shape: Shape,
     *,
     precision: str,
-    codes: Tensor | None = None,
+    counted: Counted | None = None,
 ) -> None:
     """Compute `new_h`, `new_c` and, where they are wanted, the gates' sums.
 
-    With `codes` (S, B, T) the incoming c are looked up, those of two neighbours for each state.
+    With `counted` not all rows are computed.
     """
     sizes = weights.block
     if shape.seeds * shape.rows * sizes.hidden_size == 0:
         return
     block = kernels(weights.weight)
     how = arithmetic(weights.weight.dtype, precision)
-    tile = block_tile(sizes.states, how, sizes.hidden_size, shape.seeds * shape.rows)
+    likely = shape.rows if counted is None else counted.likely
+    tile = block_tile(sizes.states, how, sizes.hidden_size, shape.seeds * likely)
     products = min(tile.products, block_for(sizes.input_size))
     # the incoming h as one row, if they stand so
     found = None
-    if sizes.input_size == weights.spacing:
+    places = None if counted is None else counted.places
+    if sizes.input_size == weights.spacing and places is None:
         found = joined(h, sizes.input_size, shape, (tile.rows, products))
     d_z, z_rows, pairs = found or (None, 0, shape.length)
-    each = [*h, *(c if codes is None else []), new_h, new_c]
-    linear = pairs == shape.length and is_linear(each, shape)
+    linear = pairs == shape.length and is_linear([*h, *c, new_h, new_c], shape)
     d_c, d_h_out, d_c_out, d_gates = None, None, None, None
     # a row for each state and no more; descriptors for one seed end where its rows do
-    if pairs == shape.length and shape.seeds == 1 and shape.rows >= MANY_ROWS:
+    is_dense = pairs == shape.length and shape.seeds == 1 and counted is None
+    if is_dense and shape.rows >= MANY_ROWS:
         box = (tile.rows, tile.features)
-        if codes is None:
-            d_c = described(c, sizes.hidden_size, shape, box)
+        d_c = described(c, sizes.hidden_size, shape, box)
         outputs = [described([one], sizes.hidden_size, shape, box) for one in (new_h, new_c)]
         if None not in outputs:
             d_h_out, d_c_out = outputs
@@ -86,7 +89,8 @@ def forward(
         *_operands([] if d_z is not None else h, 2),
         d_c,
         *_operands([] if d_c is not None else c, 2),
-        *((None, 0, 0) if codes is None else (codes, *codes.stride()[:2])),
+        *((None, 0) if counted is None else (counted.counts, counted.at)),
+        places,
         weights.descriptor((4 * tile.features, products)),
         weights.descriptor((tile.features, products)),
         weights.bias,
@@ -243,22 +247,48 @@ def look_up(
     memory: tuple[Tensor, Tensor],
     place: int,
     codes: Tensor,
-    out_h: States,
-    out_c: States | None,
+    out: tuple[States, States],
     shape: Shape,
 ) -> None:
-    """Put entries of a table, which begins at state `place`, to `out_h` and `out_c`.
+    """Put entries of a table, which begins at state `place`, where h and c of `out` are.
 
     `codes` (S, ...) tell which, or (1, ...) for all seeds.
     """
     kernels(memory[0])
-    size, each = memory[0].shape[2], [out_h] if out_c is None else [out_h, out_c]
+    size = memory[0].shape[2]
     if shape.rows:
         imported("lookup").look_up[-(-shape.rows // LOOKED_UP_ROWS), shape.seeds](
             *memory, memory[0].shape[1], place, codes, _seed_stride(codes, shape),
-            *_operands(each, 2), shape.rows, shape.length,
-            H=size, BLOCK_M=LOOKED_UP_ROWS, BLOCK_H=block_for(size), ALIGNED=are_multiples(each),
+            *_operands(out, 2), shape.rows, shape.length,
+            H=size, BLOCK_M=LOOKED_UP_ROWS, BLOCK_H=block_for(size), ALIGNED=are_multiples(out),
         )  # fmt: skip
+
+
+def merge_entries(
+    entries: Entries,
+    codes: Tensor,
+    weights: Tiled,
+    new_h: States,
+    new_c: States,
+    shape: Shape,
+) -> None:
+    """Compose neighbouring entries, those of `codes` (S, B, T) or (1, B, T) for all seeds.
+
+    The products with the weights, in whose tiles the sums are, were made before.
+    """
+    block = kernels(weights.weight)
+    if shape.seeds * shape.rows == 0:
+        return
+    seed, batch, _ = codes.stride()
+    outputs = [new_h, new_c]
+    imported("lookup").merge_entries[-(-shape.rows // LOOKED_UP_MERGES), shape.seeds](
+        entries.sums, entries.sums.shape[1], entries.c, entries.c.shape[1], entries.place,
+        codes, seed if codes.shape[0] == shape.seeds else 0, batch,
+        *_operands(outputs, 2), shape.rows, shape.length,
+        H=weights.block.hidden_size, BLOCK_M=LOOKED_UP_MERGES, BLOCK_H=weights.features,
+        FAST=weights.weight.dtype != torch.float32 and not block.INTERPRETED,
+        ALIGNED=are_multiples(outputs),
+    )  # fmt: skip
 
 
 def sum_entries(
@@ -295,6 +325,38 @@ def sum_entries(
         for whole, part in zip(memory, parts.sum(2), strict=True):
             here = whole[:, place : place + entries]
             here.copy_(here + part if add else part)
+
+
+def put_states(
+    made: tuple[Tensor, Tensor],
+    folded: tuple[Tensor, Tensor],
+    slots: Tensor,
+    stops: Tensor,
+    folds: Tensor,
+    blocks: tuple[Tensor, Tensor],
+    prefixes: tuple[Tensor, Tensor],
+    last: Tensor,
+    counted: Counted,
+) -> None:
+    """Put new blocks and prefixes of streams where they wait, and the h of these to `last`."""
+    kernels(last)
+    rows, size = last.shape
+    imported("slots").put_states[-(-rows // LOOKED_UP_ROWS),](
+        *made, *folded, counted.counts, counted.at, slots, stops, folds, *blocks, *prefixes, last,
+        H=size, BLOCK_M=LOOKED_UP_ROWS, BLOCK_H=block_for(size),
+    )  # fmt: skip
+
+
+def copy_states(
+    source: tuple[Tensor, Tensor], target: tuple[Tensor, Tensor], counted: Counted
+) -> None:
+    """Copy the first states (rows, H) of one array to another."""
+    kernels(target[0])
+    rows, size = target[0].shape
+    imported("slots").copy_states[-(-rows // LOOKED_UP_ROWS),](
+        *source, *target, counted.counts, counted.at,
+        H=size, BLOCK_M=LOOKED_UP_ROWS, BLOCK_H=block_for(size),
+    )  # fmt: skip
 
 
 def _seed_stride(codes: Tensor, shape: Shape) -> int:

@@ -1,4 +1,4 @@
-"""States that are looked up in tables, in Triton: their numbers, they themselves, their gradients.
+"""Tables in Triton: numbers of their entries, entries looked up and merged, their gradients.
 
 Letters and prefixes as in `prlstm.kernels.block`; tables are states somewhere in (S, states, H).
 """
@@ -7,6 +7,7 @@ import triton
 import triton.language as tl
 
 from prlstm.kernels.block import place
+from prlstm.kernels.nonlinear import sigmoid, tanh
 
 
 @triton.jit(
@@ -69,7 +70,7 @@ def look_up(
     BLOCK_H: tl.constexpr,
     ALIGNED: tl.constexpr,
 ):
-    """Entries of a table at codes (S, rows), h and c of each or h alone.
+    """Entries of a table at codes (S, rows), h and c of each.
 
     The table begins at state `table` of `states` for each seed. Grid: (tiles of rows, S).
     """
@@ -83,9 +84,84 @@ def look_up(
     o_in = o_entry[:, None] + o_h[None, :]
     o_out = place(i_seed, o_row, length, h_out, False, ALIGNED)[:, None] + o_h[None, :]
     tl.store(p_h_out + o_out, tl.load(p_h + o_in, m, 0.0), m)
-    if p_c_out is not None:
-        o_out = place(i_seed, o_row, length, c_out, False, ALIGNED)[:, None] + o_h[None, :]
-        tl.store(p_c_out + o_out, tl.load(p_c + o_in, m, 0.0), m)
+    o_out = place(i_seed, o_row, length, c_out, False, ALIGNED)[:, None] + o_h[None, :]
+    tl.store(p_c_out + o_out, tl.load(p_c + o_in, m, 0.0), m)
+
+
+@triton.jit
+def _looked_up_sum(p_left, p_right, GATE: tl.constexpr, BLOCK_H: tl.constexpr):
+    """The whole sum of one gate: what the left state gives, and the right one."""
+    return tl.load(p_left + GATE * BLOCK_H) + tl.load(p_right + GATE * BLOCK_H)
+
+
+@triton.jit(
+    do_not_specialize=[
+        "entries", "states", "table", "codes_seed", "codes_batch", "rows", "length",
+    ]
+)  # fmt: skip
+def merge_entries(
+    p_sums,
+    entries,
+    p_c,
+    states,
+    table,
+    p_codes,
+    codes_seed,
+    codes_batch,
+    p_h_out,
+    h_out,
+    p_c_out,
+    c_out,
+    rows,
+    length,
+    H: tl.constexpr,
+    BLOCK_M: tl.constexpr,
+    BLOCK_H: tl.constexpr,
+    FAST: tl.constexpr,
+    ALIGNED: tl.constexpr,
+):
+    """Compositions of two neighbouring entries of a table, whose products are known.
+
+    `sums` (S, entries, 2, C) are what each entry gives to the gates as a left state, with the bias,
+    and as a right one; c are those of the table. Grid: (tiles of rows, S).
+
+    Every multiprocessor has a small table in its first-level cache: plain loads, no copies ahead.
+    """
+    TILES: tl.constexpr = (H + BLOCK_H - 1) // BLOCK_H
+    C: tl.constexpr = TILES * 5 * BLOCK_H
+    i_seed = tl.program_id(1)
+    o_row = tl.program_id(0) * BLOCK_M + tl.arange(0, BLOCK_M)
+    m_row = (o_row < rows)[:, None]
+    # what is behind the end reads the last row, and is not written
+    o_row = tl.minimum(o_row, rows - 1)
+    p_codes += i_seed.to(tl.int64) * codes_seed
+    p_codes += (o_row // length).to(tl.int64) * codes_batch + o_row % length * 2
+    b_left, b_right = tl.load(p_codes).to(tl.int64), tl.load(p_codes + 1).to(tl.int64)
+    first = i_seed.to(tl.int64) * entries
+    p_left = p_sums + ((first + b_left) * (2 * C))[:, None]
+    p_right = p_sums + ((first + b_right) * (2 * C) + C)[:, None]
+    first = i_seed.to(tl.int64) * states + table
+    p_c1 = p_c + ((first + b_left) * H)[:, None]
+    p_c2 = p_c + ((first + b_right) * H)[:, None]
+    p_h_out += place(i_seed, o_row, length, h_out, False, ALIGNED)[:, None]
+    p_c_out += place(i_seed, o_row, length, c_out, False, ALIGNED)[:, None]
+    # of each row four features a thread, which are 16 bytes of float32: more would leave gaps
+    # between what neighbouring threads read
+    o_tile = tl.max_contiguous(tl.arange(0, BLOCK_H), 4)
+    for tile in range(TILES):
+        o_h = (tile * BLOCK_H + o_tile)[None, :]
+        m = m_row
+        if H % BLOCK_H != 0:
+            m = m & (o_h < H)
+        column = (tile * (5 * BLOCK_H) + o_tile)[None, :]
+        p_l, p_r = p_left + column, p_right + column
+        b_c = sigmoid(_looked_up_sum(p_l, p_r, 0, BLOCK_H), FAST) * tl.load(p_c1 + o_h, m, 0.0)
+        b_c += sigmoid(_looked_up_sum(p_l, p_r, 1, BLOCK_H), FAST) * tl.load(p_c2 + o_h, m, 0.0)
+        b_i = sigmoid(_looked_up_sum(p_l, p_r, 2, BLOCK_H), FAST)
+        b_c += b_i * tanh(_looked_up_sum(p_l, p_r, 4, BLOCK_H), FAST)
+        b_h = sigmoid(_looked_up_sum(p_l, p_r, 3, BLOCK_H), FAST) * tanh(b_c, FAST)
+        tl.store(p_c_out + o_h, b_c, m)
+        tl.store(p_h_out + o_h, b_h.to(p_h_out.dtype.scalar.element_ty), m)
 
 
 @triton.jit(

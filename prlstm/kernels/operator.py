@@ -22,6 +22,8 @@ from prlstm.tree import Words
 # What a sweep leaves behind: prefixes and the blocks that wait; prefixes and all blocks; or these
 # and what the backward pass needs of the gates.
 LAST, NODES, GATES = "last", "nodes", "gates"
+# gradients of so many bytes are cleared at once, sooner than in several places where it is needed
+CLEARED = 1 << 26
 
 
 class Blueprint(NamedTuple):
@@ -191,7 +193,8 @@ def sweep_backward(
     with torch.cuda.device(x.get_device()):
         dprefixes = _copy(given[0], prefixes[0]), _copy(given[1], prefixes[1])
         blocks_given = given[2] is not None or given[3] is not None
-        if blocks_given:
+        is_clear = not blocks_given and blocks[1].nbytes <= CLEARED
+        if blocks_given or is_clear:
             dblocks = _copy(given[2], blocks[0]), _copy(given[3], blocks[1])
         else:
             dblocks = (
@@ -206,7 +209,8 @@ def sweep_backward(
             )
         found = go_back(
             stages, layout, stages.tokens(x), Nodes.of(layout, blocks, prefixes), kept, gates,
-            Nodes.of(layout, dblocks, dprefixes), blocks_given=blocks_given, needs_x=needs_x,
+            Nodes.of(layout, dblocks, dprefixes), blocks_given=blocks_given, is_clear=is_clear,
+            needs_x=needs_x,
             lookup=lookup,
         )  # fmt: skip
     dx = [] if found.x is None else [found.x[..., : x.shape[3]].to(x.dtype, copy=True).contiguous()]

@@ -34,6 +34,18 @@ class Rows(NamedTuple):
     first: int
 
 
+class Entries(NamedTuple):
+    """A table whose entries are merged: `sums` (S, V, 2, C) and c.
+
+    The sums are what an entry gives to the gates of a composition, as a left state with the bias,
+    and as a right one. c stand in (S, states, H) from state `place` on.
+    """
+
+    sums: Tensor
+    c: Tensor
+    place: int
+
+
 class Shape(NamedTuple):
     """How many states are computed: `length` for each of `batch` rows, of each seed."""
 
@@ -45,6 +57,19 @@ class Shape(NamedTuple):
     def rows(self) -> int:
         """States of a seed."""
         return self.batch * self.length
+
+
+class Counted(NamedTuple):
+    """Of all rows the first ones alone: `counts[at]`, a number that the device knows.
+
+    `likely` is about how many, for the choice of tiles. With `places` the left state of each row,
+    or its token, is the one of that number where left states stand.
+    """
+
+    counts: Tensor
+    at: int
+    likely: int
+    places: Tensor | None = None
 
 
 def is_linear(arrays: Sequence[States], shape: Shape) -> bool:

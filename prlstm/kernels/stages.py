@@ -14,7 +14,7 @@ from torch.nn import functional as F
 
 from prlstm.kernels import launch
 from prlstm.kernels.nodes import compact
-from prlstm.kernels.places import Rows, Shape, States
+from prlstm.kernels.places import Counted, Entries, Rows, Shape, States
 from prlstm.kernels.tiles import arithmetic, features_for
 from prlstm.kernels.weights import (
     ALIGNMENT,
@@ -70,7 +70,7 @@ class Stages:
     @property
     def size(self) -> int:
         """Features of a state in memory."""
-        return _aligned(self.hidden_size)
+        return aligned(self.hidden_size)
 
     @property
     def arithmetic(self) -> str:
@@ -119,7 +119,7 @@ class Stages:
         inputs, hidden, size = self.weights[0].shape[2], self.hidden_size, self.size
         merges = [2] + [1] * (len(self.weights) - 2)
         return [
-            (Block(0, inputs, hidden), Block(0, _aligned(inputs), size)),
+            (Block(0, inputs, hidden), Block(0, aligned(inputs), size)),
             *((Block(n, hidden, hidden), Block(n, size, size)) for n in merges),
         ]
 
@@ -139,16 +139,18 @@ class Stages:
     def tokens(self, x: Tensor) -> Tensor:
         """Tokens (S, B, T, D) as the leaf reads them: of whole rows, in the type of products."""
         features = x.shape[3]
-        grown = F.pad(x, (0, _aligned(features) - features)) if features % ALIGNMENT else x
+        grown = F.pad(x, (0, aligned(features) - features)) if features % ALIGNMENT else x
         return grown.to(self.operand).contiguous()
 
-    def leaf(self, x: Tensor, out: Pair, gates: Tensor | None) -> None:
+    def leaf(
+        self, x: Tensor, out: Pair, gates: Tensor | None, counted: Counted | None = None
+    ) -> None:
         """The states of all `tokens` (S, B, T, D); `gates` (S, B T, C) where they are kept."""
         shape = Shape(*x.shape[:3])
         kept = None if gates is None else Rows(gates, 0)
         launch.forward(
             [States.of(x)], [], self.tiled[0], *out, kept, shape,
-            precision=self.precision,
+            precision=self.precision, counted=counted,
         )  # fmt: skip
 
     def merge(
@@ -159,24 +161,67 @@ class Stages:
         between: Kept,
         shape: Shape,
         row: int = 0,
-        codes: Tensor | None = None,
+        counted: Counted | None = None,
     ) -> None:
         """Compose and refine.
 
         States between two stages go to `between`, from its row `row` on, and so do the gates if
-        it has room. With `codes` left and right c are looked up.
+        it has room. With `counted` the first merges alone are made.
         """
         h_in, c_in = [left[0], right[0]], [left[1], right[1]]
-        for k, stage in enumerate(self.tiled[1:]):
-            new_h, new_c = out
-            if k < len(self.tiled) - 2:
-                new_h, new_c = (compact(t[k], row, shape.length) for t in (between.h, between.c))
+        self._run(0, h_in, c_in, out, between, shape, row, counted)
+
+    def merge_entries(
+        self, entries: Entries, codes: Tensor, out: Pair, between: Kept, shape: Shape
+    ) -> None:
+        """The same for neighbouring entries of a table, at `codes` (S, B, T) or (1, B, T)."""
+        made = self._made(0, out, between, shape, 0)
+        launch.merge_entries(entries, codes, self.tiled[1], *made, shape)
+        self._run(1, [made[0]], [made[1]], out, between, shape, 0, None)
+
+    def sums(self, h: Tensor) -> Tensor:
+        """What states h (S, V, H) give to the gates of a composition, see `Entries`."""
+        stage = self.tiled[1]
+        weight = stage.weight.view(self.seeds, stage.columns, 2, stage.spacing)
+        weight = weight.transpose(1, 2).flatten(1, 2)
+        # products of half precision are exact in float32, in which they are added
+        with torch.autocast(h.device.type, enabled=False):
+            sums = torch.bmm(h.float(), weight.float().mT)
+        sums = sums.view(*h.shape[:2], 2, stage.columns)
+        if stage.bias is not None:
+            sums[:, :, 0] += stage.bias[:, None]
+        return sums
+
+    def _run(
+        self,
+        first: int,
+        h: Sequence[States],
+        c: Sequence[States],
+        out: Pair,
+        between: Kept,
+        shape: Shape,
+        row: int,
+        counted: Counted | None,
+    ) -> None:
+        """The stages of a merge from the one of number `first` on."""
+        for k in range(first, len(self.tiled) - 1):
+            made = self._made(k, out, between, shape, row)
             launch.forward(
-                h_in, c_in, stage, new_h, new_c,
+                h, c, self.tiled[k + 1], *made,
                 Rows(between.gates[k], row) if between.gates else None, shape,
-                precision=self.precision, codes=None if k else codes,
+                precision=self.precision, counted=counted,
             )  # fmt: skip
-            h_in, c_in = [new_h], [new_c]
+            h, c = [made[0]], [made[1]]
+            if counted is not None:
+                # what was composed stands in the order of the rows
+                counted = counted._replace(places=None)
+
+    def _made(self, stage: int, out: Pair, between: Kept, shape: Shape, row: int) -> Pair:
+        """Where a stage puts its states: between two, or out."""
+        if stage == len(self.tiled) - 2:
+            return out
+        h, c = between.h[stage], between.c[stage]
+        return compact(h, row, shape.length), compact(c, row, shape.length)
 
     def merge_backward(
         self,
@@ -228,5 +273,6 @@ class Stages:
         return untile_gradients(dweight, dbias, self.weights[block], bias, *sizes, self.features)
 
 
-def _aligned(size: int) -> int:
+def aligned(size: int) -> int:
+    """Features in memory: rows of whole tiles can be read by descriptors."""
     return -(-size // ALIGNMENT) * ALIGNMENT

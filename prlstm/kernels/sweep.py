@@ -8,10 +8,11 @@ from torch import Tensor
 from prlstm.kernels import launch
 from prlstm.kernels.layout import Layout, Step
 from prlstm.kernels.nodes import Nodes
-from prlstm.kernels.places import Shape, States
+from prlstm.kernels.places import Entries, Shape, States
 from prlstm.kernels.stages import Kept, Pair, Stages
 from prlstm.kernels.tables import (
     TableNodes,
+    are_sums_worth_it,
     blocks_read,
     codes_of,
     fill_tables,
@@ -39,16 +40,11 @@ def sweep_nodes(
 
 
 class Lookup(NamedTuple):
-    """Blocks of a level whose c are looked up: `codes` (S, B, blocks) in `c` (S, V, H).
-
-    `h` (S, B, blocks, H) are not: all programs would read the few entries of a small table from
-    one part of the cache.
-    """
+    """All blocks of a level, which are looked up by their merges: `codes` (S, B, blocks)."""
 
     level: int
     codes: Tensor
-    c: Tensor
-    h: Tensor
+    entries: Entries
 
 
 def sweep_blocks(
@@ -68,17 +64,21 @@ def sweep_blocks(
     """
     nodes.bring(carried)
     batch = ids.shape[1]
-    fill_tables(stages, tables, x, gates, kept, batch * layout.merges)
+    # without gradients less is kept, and less is needed
+    is_forward = nodes.together is None
+    row = batch * layout.merges
+    fill_tables(stages, tables, x, gates, kept, row, needs_pairs=not is_forward)
     top, lookup = tables.layout.top, None
     for level in range(top + 1):
         blocks = blocks_read(layout, top, level)
         if not blocks:
             continue
         codes = codes_of(ids, tables.layout.tables[level], blocks)
-        waiting = level in layout.waiting
-        if nodes.together is None and not waiting and _needs_last_alone(layout, level):
-            if level == top and layout.counts[level] > 1:
-                lookup = _looked_up(tables, codes, layout.sizes[level], nodes)
+        waiting, is_merged = level in layout.waiting, False
+        if level == top and is_forward and not waiting:
+            lookup = _lookup(stages, layout, tables, codes)
+            is_merged = lookup is None and layout.counts[level] > 1
+        if is_forward and not waiting and not is_merged and _needs_last_alone(layout, level):
             last = codes[:, :, -1:].contiguous()
             states = [launch.empty(t, (*codes.shape[:2], 1, stages.size)) for t in nodes.prefixes]
             tables.look_up(level, last, _places(states), Shape(*last.shape))
@@ -95,15 +95,13 @@ def _needs_last_alone(layout: Layout, level: int) -> bool:
     return layout.needs_last_alone(level) and not read
 
 
-def _looked_up(tables: TableNodes, codes: Tensor, width: int, nodes: Nodes) -> Lookup:
-    """The blocks of the highest table, which are all merged and then not needed any more."""
-    seeds, batch, blocks = codes.shape
-    level = tables.layout.top
-    h = launch.empty(nodes.prefixes[0], (seeds, batch, width, nodes.prefixes[0].shape[3]))
-    out, _ = _places([h, h])
-    tables.look_up_h(level, codes, out, Shape(seeds, batch, blocks))
-    first = tables.base + tables.layout.entries(level)
-    return Lookup(level, codes, tables.memory[1][:, first:], h)
+def _lookup(stages: Stages, layout: Layout, tables: TableNodes, codes: Tensor) -> Lookup | None:
+    """The blocks of the highest table, if their merges do not need them themselves."""
+    level, (seeds, batch, _) = tables.layout.top, codes.shape
+    entries, merges = tables.layout.tables[level].entries, batch * (layout.counts[level] // 2)
+    if not are_sums_worth_it(entries, merges, seeds):
+        return None
+    return Lookup(level, codes, tables.to_merge(stages, level))
 
 
 def _places(states: Sequence[Tensor]) -> Pair:
@@ -132,24 +130,12 @@ def merge_nodes(
         row = 0 if kept is None else batch * step.row
         shape, out = Shape(seeds, batch, step.length), nodes.at(step.out)
         if lookup is not None and step.is_up and step.left.level == lookup.level:
-            _merge_looked_up(stages, lookup, out, between, shape)
+            stages.merge_entries(lookup.entries, lookup.codes, out, between, shape)
         else:
             merge_step(stages, nodes, step, out, between, row, shape)
         if step.is_up:
             _first_prefixes(layout, nodes, step.out.level)
             nodes.end(step.left.level)
-
-
-def _merge_looked_up(
-    stages: Stages, lookup: Lookup, out: tuple[States, States], between: Kept, shape: Shape
-) -> None:
-    """The merges of neighbouring blocks."""
-    h, c = lookup.h, lookup.c
-    size, entry = h.shape[-1], States(c, (c.stride(0), 0, c.stride(1), 0, 0))
-    left, right = (
-        States(h, (h.stride(0), h.stride(1), 2 * size, j * size, j * size)) for j in range(2)
-    )
-    stages.merge((left, entry), (right, entry), out, between, shape, codes=lookup.codes)
 
 
 def merge_step(

@@ -12,12 +12,16 @@ from torch import Tensor
 
 from prlstm.kernels import launch
 from prlstm.kernels.layout import Array, Layout
-from prlstm.kernels.places import Shape, States
+from prlstm.kernels.places import Entries, Shape, States
 from prlstm.kernels.stages import Kept, Pair, Stages
+from prlstm.tree.constants import kept
 from prlstm.tree.spelling import Table, Words, tables_for
 
 # merges, of all seeds, that take as long as one more level of tables
 EXTRA = 512
+# Where merges of entries look the sums of their gates up: so many merges for each entry, so many
+# of all seeds that they are worth the launches, and no more entries than a cache holds sums of
+MERGES_OF_AN_ENTRY, LEAST_MERGES, MOST_ENTRIES = 8, 4096, 4096
 
 
 @dataclass(frozen=True)
@@ -97,12 +101,13 @@ class TableNodes:
     def look_up(self, level: int, codes: Tensor, out: Pair, shape: Shape) -> None:
         """Put the entries of a table at codes (S, rows), or (1, rows) for all seeds, to `out`."""
         place = self.base + self.layout.entries(level)
-        launch.look_up(self.memory, place, codes, out[0], out[1], shape)
+        launch.look_up(self.memory, place, codes, out, shape)
 
-    def look_up_h(self, level: int, codes: Tensor, out: States, shape: Shape) -> None:
-        """The same for h alone."""
+    def to_merge(self, stages: Stages, level: int) -> Entries:
+        """A table as merges of its entries look it up, once it is filled."""
         place = self.base + self.layout.entries(level)
-        launch.look_up(self.memory, place, codes, out, None, shape)
+        h = self.memory[0][:, place : place + self.layout.tables[level].entries]
+        return Entries(stages.sums(h), self.memory[1], place)
 
     def sum(self, level: int, codes: Tensor, given: Pair, shape: Shape, *, add: bool) -> None:
         """The gradients of a table's entries, of what came for those that were looked up.
@@ -121,20 +126,40 @@ class TableNodes:
         return States(t, (t.stride(0), 0, step * t.shape[2], at, at))
 
 
+def are_sums_worth_it(entries: int, merges: int, seeds: int) -> bool:
+    """Whether the products of a table's entries are made once each, not in each of its merges."""
+    is_many = merges >= MERGES_OF_AN_ENTRY * entries and seeds * merges >= LEAST_MERGES
+    return is_many and entries <= MOST_ENTRIES
+
+
 def fill_tables(
-    stages: Stages, tables: TableNodes, x: Tensor, gates: Tensor | None, kept: Kept | None, row: int
+    stages: Stages,
+    tables: TableNodes,
+    x: Tensor,
+    gates: Tensor | None,
+    kept: Kept | None,
+    row: int,
+    *,
+    needs_pairs: bool,
 ) -> None:
     """Compute all entries; `x` (S, 1, V, D) are the tokens of the first table.
 
-    What the backward pass needs goes to `kept`, from `row` on, and to `gates` of the leaves.
+    What the backward pass needs goes to `kept`, from `row` on, and to `gates` of the leaves; it
+    needs the pairs too.
     """
     layout = tables.layout
     stages.leaf(x, tables.entries(0), gates)
     most = max((table.entries for table in layout.tables[1:]), default=0)
     between = kept or stages.between(tables.memory[0], most, gates=False)
     for level in range(1, layout.top + 1):
-        look_up_pairs(tables, level)
         shape = Shape(stages.seeds, 1, layout.tables[level].entries)
+        below = layout.tables[level - 1].entries
+        if not needs_pairs and are_sums_worth_it(below, shape.rows, shape.seeds):
+            known = tables.to_merge(stages, level - 1)
+            codes = pair_codes(layout, level, x.device)[:, None]
+            stages.merge_entries(known, codes, tables.entries(level), between, shape)
+            continue
+        look_up_pairs(tables, level)
         here = 0 if kept is None else row + layout.row(level)
         stages.merge(*tables.pairs(level), tables.entries(level), between, shape, here)
 
@@ -146,7 +171,7 @@ def look_up_pairs(tables: TableNodes, level: int) -> None:
     tables.look_up(level - 1, codes, tables.neighbours(level), Shape(seeds, 1, 2 * entries))
 
 
-@lru_cache(maxsize=1024)
+@kept
 def pair_codes(layout: TableLayout, level: int, device: torch.device) -> Tensor:
     """Of the pairs of a level the numbers in the table below: (1, 2 * entries)."""
     below, table = layout.tables[level - 1 : level + 1]
@@ -158,7 +183,7 @@ def codes_of(ids: Tensor, table: Table, blocks: range) -> Tensor:
     return launch.spell(ids, table.letters, firsts_of(table, ids.device), table.size, blocks)
 
 
-@lru_cache(maxsize=1024)
+@kept
 def firsts_of(table: Table, device: torch.device) -> Tensor:
     """For each number of letters the number of the first block."""
     return torch.tensor(table.firsts, dtype=torch.int32, device=device)

@@ -10,7 +10,9 @@ from torch import Tensor
 from prlstm.kernels.choose import Products
 from prlstm.kernels.layout import Layout, lay_out
 from prlstm.kernels.operator import GATES, LAST, NODES, sweep_forward
+from prlstm.kernels.stages import aligned
 from prlstm.tree import Carry, Node, Plan, Sweep, Words
+from prlstm.tree.constants import kept
 from prlstm.tree.node import last, take
 from prlstm.tree.scan import Blocks
 from prlstm.tree.spelling import Table
@@ -72,7 +74,7 @@ def sweep_lstm(
         *products,
         keep,
     )
-    return _made(plan, layout, memory, cell, earlier, is_last=keep == LAST)
+    return _made(plan, layout, memory, cell.hidden_size, cell.dtype, earlier, is_last=keep == LAST)
 
 
 def sweep_lstm_ids(
@@ -85,21 +87,19 @@ def sweep_lstm_ids(
     *,
     every: bool = False,
     checkpoint: bool = False,
+    rounded: bool = False,
     most: int = HIGHEST,
 ) -> Sweep:
     """The same over ids (B, T) of one-hot tokens.
 
     Blocks of few of them are looked up, to level `most` at the highest. Where every node is asked
-    for these are the leaves alone.
+    for these are the leaves alone. With `rounded`, h is given in the type of products.
     """
     keep = _kept(every, checkpoint)
     plan = Plan(ids.shape[1], start, earlier.count)
     layout = lay_out(plan.length, plan.start, plan.count)
     size = cell.weights[0].shape[1]
-    # the tokens of the first table, in its order
-    first = Table(0, words.letters, words.fills(0, plan.length)).spelled(ids.device)[:, 0]
-    known = torch.arange(size, device=ids.device)
-    x = (first[:, None] == known).to(cell.dtype)
+    x = _tokens(Table(0, words.letters, words.fills(0, plan.length)), size, products, ids.device)
     memory = sweep_forward(
         x[None, None],
         ids[None],
@@ -110,7 +110,23 @@ def sweep_lstm_ids(
         *products,
         keep,
     )
-    return _made(plan, layout, memory, cell, earlier, is_last=keep == LAST)
+    dtype = products.operand if rounded else cell.dtype
+    return _made(plan, layout, memory, cell.hidden_size, dtype, earlier, is_last=keep == LAST)
+
+
+def _make_tokens(table: Table, size: int, products: Products, device: torch.device) -> Tensor:
+    """The one-hot tokens (V, D) of the first table, in its order, as the leaf reads them."""
+    first = table.spelled(device)[:, 0]
+    known = torch.arange(aligned(size), device=device)
+    return (first[:, None] == known).to(products.operand)
+
+
+_made_tokens = kept(_make_tokens)
+
+
+def _tokens(table: Table, size: int, products: Products, device: torch.device) -> Tensor:
+    make = _make_tokens if torch.compiler.is_compiling() else _made_tokens
+    return make(table, size, products, device)
 
 
 def _kept(every: bool, checkpoint: bool) -> str:
@@ -131,12 +147,13 @@ def _made(
     plan: Plan,
     layout: Layout,
     memory: list[Tensor],
-    cell: CellWeights,
+    hidden_size: int,
+    dtype: torch.dtype,
     earlier: Carry,
     *,
     is_last: bool,
 ) -> Sweep:
-    made = _Made(plan, layout, [t[0] for t in memory], cell.hidden_size, cell.dtype, is_last)
+    made = _Made(plan, layout, [t[0] for t in memory], hidden_size, dtype, is_last)
     levels = len(layout.sizes)
     return Sweep(plan, 1, _Levels(levels, made.blocks), _Levels(levels, made.prefixes), earlier)
 
@@ -181,7 +198,7 @@ class _Made:
         return self._node(*(torch.cat((t[:, first, None], t[:, second::step]), 1) for t in (h, c)))
 
     def _node(self, h: Tensor, c: Tensor) -> Node:
-        """Without the features that are padding, h in the type of the weights."""
+        """Without the features that are padding, h in the type that is asked for."""
         return h[..., : self.hidden_size].to(self.dtype), c[..., : self.hidden_size]
 
 

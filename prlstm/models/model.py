@@ -11,6 +11,7 @@ from prlstm.models.options import Options, TapeOptions
 from prlstm.models.reading import Reading
 from prlstm.tasks import Tape, Task
 from prlstm.tasks.check import Lengths, batch_shape, read_lengths
+from prlstm.tasks.tapes import cells_of_equals, one_hot, tape_size
 
 
 class Model(nn.Module):
@@ -55,6 +56,13 @@ class Model(nn.Module):
         if on_tape is None:
             return self._on_the_word(tokens, lengths, target, noise)
 
+        if lengths is None and not on_tape.computation and not on_tape.autoregressive:
+            letters, count = self.task.input_size, self.task.output_length(longest)
+            reading = Reading(
+                longest, longest + count, longest, count, noise=noise, letters=letters
+            )
+            return self._through(cells_of_equals(self.task, tokens), tape_size(self.task), reading)
+
         def logits(earlier: Tensor | None = None) -> Tensor:
             made = tasks.tape(
                 self.task, tokens, lengths, computation=on_tape.computation, earlier=earlier
@@ -91,19 +99,25 @@ class Model(nn.Module):
         # behind a word stand empty cells alone, unless something else is written there
         plain = not on_tape.computation and not on_tape.autoregressive
         letters = self.task.input_size if plain else None
-        reads_ids = getattr(self.network, "reads_ids", False)
-        x = made.tokens if reads_ids else made.one_hot(self.dtype)
         start, answers = shortest * (1 + made.computation), made.answers.shape[1]
         if mixed:
             counts, places = made.answer_counts, made.answers
+            width = made.tokens.shape[1]
             reading = Reading(
-                start, x.shape[1], made.input_lengths, counts, places, made.lengths, noise, letters
+                start, width, made.input_lengths, counts, places, made.lengths, noise, letters
             )
         else:
             reading = Reading(
                 start, start + answers, shortest, answers, noise=noise, letters=letters
             )
-        logits: Tensor = self.network(x, reading)
+        return self._through(made.tokens, made.size, reading)
+
+    def _through(self, cells: Tensor, size: int, reading: Reading) -> Tensor:
+        """The network over cells (B, T), ids below `size`, or over the vectors of them."""
+        reads_ids = getattr(self.network, "reads_ids", False)
+        logits: Tensor = self.network(
+            cells if reads_ids else one_hot(cells, size, self.dtype), reading
+        )
         return logits
 
     def _one_by_one(self, tokens: Tensor, logits: Callable[[Tensor], Tensor]) -> Tensor:

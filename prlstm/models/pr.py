@@ -6,7 +6,7 @@ from typing import cast
 from torch import Tensor, nn
 
 from prlstm.cells import Cell
-from prlstm.dispatch import Reader
+from prlstm.dispatch import Backend, Reader
 from prlstm.layer import PRLSTM
 from prlstm.models.options import TapeOptions, option
 from prlstm.models.reading import Reading, ReluReadout
@@ -46,8 +46,9 @@ class PRNetwork(nn.Module):
 
     def forward(self, ids: Tensor, reading: Reading, target: Tensor | None = None) -> Tensor:
         """Shapes: `ids` (B, T), logits (B, O, C)."""
-        reader = Reader(cast(Cell, self.layer.layers[0]), self.layer.input_size)
-        words = Words(self.layer.input_size, ids.shape[1])
+        layer = self.layer
+        reader = Reader(cast(Cell, layer.layers[0]), layer.input_size, Backend(), rounded=True)
+        words = Words(layer.input_size, ids.shape[1])
         if reading.letters is not None:
             known = reading.input_lengths
             words = Words(reading.letters, known if isinstance(known, int) else None)

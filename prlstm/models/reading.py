@@ -6,6 +6,8 @@ import torch
 from torch import Tensor, nn
 
 from prlstm.cells.initial import reset_linear
+from prlstm.kernels.choose import choose
+from prlstm.kernels.readout import MOST_CLASSES, relu_linear
 
 
 @dataclass(frozen=True)
@@ -56,5 +58,9 @@ class ReluReadout(nn.Module):
 
     def forward(self, h: Tensor) -> Tensor:
         """Shapes: `h` (..., H), logits (..., C)."""
+        weight, bias = self.linear.weight, self.linear.bias
+        products = choose(None, weight)
+        if products is not None and weight.shape[-2] <= MOST_CLASSES:
+            return relu_linear(h, weight, bias, products)
         logits: Tensor = self.linear(torch.relu(h))
         return logits

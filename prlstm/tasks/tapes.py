@@ -41,7 +41,7 @@ class Tape:
 
     def one_hot(self, dtype: torch.dtype = torch.float32) -> Tensor:
         """The tape as vectors: (B, T, size)."""
-        return (self.tokens[..., None] == positions(self.size, self.tokens)).to(dtype)
+        return one_hot(self.tokens, self.size, dtype)
 
     def read(self, states: Tensor) -> Tensor:
         """Of a model's states (B, T, H) those at the cells of the answers: (B, O, H)."""
@@ -119,13 +119,23 @@ def tape(
     )
 
 
+def one_hot(cells: Tensor, size: int, dtype: torch.dtype) -> Tensor:
+    """Cells (B, T) as vectors: (B, T, size)."""
+    return (cells[..., None] == positions(size, cells)).to(dtype)
+
+
+def cells_of_equals(task: Task, tokens: Tensor) -> Tensor:
+    """The cells (B, T) of words of one length, and of one empty cell for each answer: one copy."""
+    return pad(tokens, (0, task.output_length(tokens.shape[1])), value=task.input_size)
+
+
 def _tape_of_equals(task: Task, tokens: Tensor) -> Tape:
-    """Words of one length, and nothing but empty cells behind them: one copy, whatever the type."""
+    """Words of one length, and nothing but empty cells behind them."""
     rows, length = tokens.shape
     most = task.output_length(length)
     counts = [torch.full((rows,), n, device=tokens.device) for n in (length, most, length + most)]
     return Tape(
-        tokens=pad(tokens, (0, most), value=task.input_size),
+        tokens=cells_of_equals(task, tokens),
         answers=(length + positions(most, tokens)).expand(rows, most),
         input_lengths=counts[0],
         answer_counts=counts[1],

@@ -157,6 +157,7 @@ class Task(ABC):
             raise ValueError(
                 f"numbers of shape {tuple(numbers.shape)}: expected (B, draws), B >= 1"
             )
+        is_mixed = isinstance(length, (Tensor, Sequence))
         if isinstance(length, (Tensor, Sequence)):
             if longest is not None:
                 longest = read_count("longest", longest)
@@ -176,8 +177,7 @@ class Task(ABC):
             )
         if numbers.device.type == "cpu" and not ((numbers >= 0) & (numbers < 1)).all():
             raise ValueError("numbers: expected 0 <= number < 1 everywhere")
-        # whole numbers have no gradients: without their bookkeeping every call costs less
-        with torch.inference_mode():
+        with torch.no_grad():
             tokens, answers = self.draw(numbers, n, longest)
         expected = (len(n), longest), (len(n), self.output_length(longest))
         if (tokens.shape, answers.shape) != expected:
@@ -185,6 +185,10 @@ class Task(ABC):
                 f"{self.name}.draw gave words {tuple(tokens.shape)} and answers "
                 f"{tuple(answers.shape)}: expected {expected[0]} and {expected[1]}"
             )
+        if not is_mixed:
+            # nothing is behind the end of a row
+            loss_mask = torch.ones_like(answers, dtype=torch.bool)
+            return Batch(tokens, answers, self._counted(answers), loss_mask, n)
         inside = positions(longest, tokens) < n[:, None]
         loss_mask = self._answered(n, longest)
         target = answers * loss_mask

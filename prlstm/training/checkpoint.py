@@ -18,10 +18,10 @@ from torch import Tensor
 
 from prlstm.files import write_whole
 from prlstm.models import Model, Stacked
+from prlstm.training.optimizer import MOMENTS
 from prlstm.training.trainer import Trainer
 
 FORMAT, KEY = "prlstm checkpoint 1", "checkpoint"
-MOMENTS = ("exp_avg", "exp_avg_sq")
 # the weights, their average where there is one, and the moments of the optimiser
 PARTS = ("weights", "average", *MOMENTS)
 
@@ -140,14 +140,7 @@ def restore(trainer: Trainer, checkpoints: Sequence[Checkpoint]) -> None:
                     f"the checkpoint of {run.name}: {name} has shape {_shown(given.get(name))}, "
                     f"expected {_shown(expected.get(name))}"
                 )
-    trainer.step = checkpoints[0].step
-    # on CUDA Adam counts its steps there
-    where = trainer.device if trainer.optimizer.defaults["fused"] else "cpu"
-    for weight in _own(trainer.model).values():
-        state = trainer.optimizer.state[weight]
-        state["step"] = torch.tensor(float(trainer.step), device=where)
-        for moment in MOMENTS:
-            state[moment] = torch.empty_like(weight, requires_grad=False)
+    trainer.go_on_from(checkpoints[0].step)
     with torch.no_grad():
         for part, named in _parts(trainer).items():
             for name, tensor in named.items():
@@ -165,10 +158,8 @@ def _parts(trainer: Trainer) -> dict[str, dict[str, Tensor]]:
     if trainer.average is not None:
         parts["average"] = dict(_own(trainer.average))
     for moment in MOMENTS:
-        # before the first step Adam holds nothing
         parts[moment] = {
-            name: trainer.optimizer.state.get(weight, {}).get(moment, torch.zeros_like(weight))
-            for name, weight in own.items()
+            name: trainer.optimizer.moment(moment, weight) for name, weight in own.items()
         }
     alone = trainer.model.seeds == 1
     return {

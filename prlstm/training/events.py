@@ -64,6 +64,13 @@ class Stopped:
 
 
 @dataclass(frozen=True)
+class Noted:
+    """Something that a user may want to know, in a line."""
+
+    line: str
+
+
+@dataclass(frozen=True)
 class Scoring:
     """A share of the words that make a score is answered."""
 
@@ -81,5 +88,5 @@ class Scored:
     score: float
 
 
-Event = Begun | Stepped | Block | Validated | Saved | Stopped | Scoring | Scored
+Event = Begun | Stepped | Block | Validated | Saved | Stopped | Noted | Scoring | Scored
 Report = Callable[[Event], None]

@@ -10,7 +10,7 @@ import torch
 from prlstm.evaluation import evaluate
 from prlstm.training.checkpoint import Checkpoint, restore, take
 from prlstm.training.config import RunConfig
-from prlstm.training.events import Begun, Block, Report, Saved, Stepped, Stopped, Validated
+from prlstm.training.events import Begun, Block, Noted, Report, Saved, Stepped, Stopped, Validated
 from prlstm.training.interrupt import Interrupt, deferred_interrupts
 from prlstm.training.precision import computing
 from prlstm.training.runs import (
@@ -126,7 +126,8 @@ class _Stack:
         return failures
 
     def _restored(self, checkpoints: list[Checkpoint]) -> Trainer:
-        trainer = Trainer([folder.config for folder in self.folders], self.device)
+        configs = [folder.config for folder in self.folders]
+        trainer = Trainer(configs, self.device, say=lambda line: self.report(Noted(line)))
         if checkpoints:
             restore(trainer, checkpoints)
         return trainer

@@ -1,7 +1,8 @@
 """Many seeds of one run, trained as one program: sample, answer, update."""
 
 import copy
-from collections.abc import Sequence
+import warnings
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -9,9 +10,13 @@ from torch import Tensor
 from torch.func import vmap
 
 from prlstm import tasks
+from prlstm.kernels.choose import is_usable
+from prlstm.kernels.steps import score_answers
 from prlstm.models import Model, Stacked
 from prlstm.stream import derived, keys, uniform
+from prlstm.training.capture import CapturedSteps
 from prlstm.training.config import RunConfig
+from prlstm.training.optimizer import Optimizer
 from prlstm.training.precision import computing, weight_type
 
 SPLIT = "train"
@@ -32,86 +37,117 @@ class Trainer:
     """Runs that differ in their seeds alone, each with its own weights and optimiser state.
 
     A seed sees the same batches, and takes the same steps, alone and beside others. On a device
-    nothing waits for the host: metrics stay there until `read_metrics`.
+    nothing waits for the host: metrics stay there until `read_metrics`. On CUDA steps are captured,
+    unless `capture` says otherwise; where that is not possible, `say` is told in a line.
     """
 
-    def __init__(self, runs: Sequence[RunConfig], device: torch.device | str = "cpu") -> None:
+    def __init__(
+        self,
+        runs: Sequence[RunConfig],
+        device: torch.device | str = "cpu",
+        *,
+        capture: bool = True,
+        say: Callable[[str], None] = warnings.warn,
+    ) -> None:
         first, self.device = runs[0], torch.device(device)
         for run in runs:
             if run.with_seed(first.seed) != first:
                 raise ValueError(f"{run.name}: expected runs that differ in their seeds alone")
-        self.config, self.runs, self.step = first, tuple(runs), 0
-        self.task = tasks.get(first.task)
+        self.config, self.runs = first, tuple(runs)
+        self.task, self.curriculum = tasks.get(first.task), first.curriculum
         alone = [run.build() for run in runs]
         model = alone[0] if len(runs) == 1 else Stacked(alone)
         self.model: Model = model.to(device, weight_type(first.precision)).train()
         self.average: Model | None = None
         if first.average:
             self.average = copy.deepcopy(self.model).requires_grad_(False)
-        # one kernel for all weights, where the device has it
-        fused = self.device.type == "cuda"
-        self.optimizer = torch.optim.Adam(self.model.parameters(), first.schedule.rate, fused=fused)
+        self.optimizer = Optimizer(self.model, self.device)
         seeds = [run.seed for run in runs]
         self._keys, self._noise = (keys(seeds, split).to(device) for split in (SPLIT, "dropout"))
-        self._unread: list[tuple[Tensor, ...]] = []
+        self._drops = getattr(self.model.options, "dropout", 0.0) > 0
+        # the step, on the host and where it is computed
+        self._step, self._now = 0, torch.zeros((), dtype=torch.long, device=device)
+        self._unread: list[Tensor] = []
+        self._update: Callable[[int], Tensor] = self._update_once
+        if capture and self.device.type == "cuda":
+            self._update = CapturedSteps(self._update_once, self.device, say)
+
+    @property
+    def step(self) -> int:
+        """How many updates were made."""
+        return self._step
+
+    def go_on_from(self, step: int) -> None:
+        """Weights and moments are those after so many updates."""
+        self._step = step
+        self._now.fill_(step)
+        self.optimizer.go_on_from(step)
 
     def update(self, steps: int = 1) -> None:
         """Make some updates."""
         for _ in range(steps):
-            self._unread.append(self._update_once())
-            self.step += 1
+            self.optimizer.set_rate(self.config.schedule.at(self._step))
+            self._unread.append(self._update(self.curriculum.length(self._step)))
+            self._step += 1
 
     def read_metrics(self) -> Metrics:
         """What the steps since the last reading gave; waits for the device."""
-        steps = [torch.stack(kind).cpu() for kind in zip(*self._unread, strict=True)]
-        first = self.step - len(self._unread)
+        steps = torch.stack(self._unread).cpu()
+        first = self._step - len(self._unread)
         self._unread = []
-        return Metrics(first, *steps)
+        return Metrics(first, *steps.unbind(1))
 
     def models(self) -> list[Model]:
         """Every seed's model, with a copy of its weights as they are now."""
         stacked = self.model if isinstance(self.model, Stacked) else Stacked([self.model])
         return stacked.unstacked()
 
-    @property
-    def _seeds(self) -> int:
-        return len(self.runs)
-
     def batch(self, step: int) -> tasks.Batch:
         """The words of a step, of all seeds one after the other."""
-        config, task = self.config, self.task
-        length = config.curriculum.length(step)
-        draws = task.draws(task.input_length(length))
-        numbers = uniform(self._keys, step, config.batch_size * draws)
-        return task.sample_from(numbers.view(-1, draws), length)
+        return self._drawn(self.curriculum.length(step), step)
 
-    def _update_once(self) -> tuple[Tensor, ...]:
-        for group in self.optimizer.param_groups:
-            group["lr"] = self.config.schedule.at(self.step)
-        batch = self.batch(self.step)
-        shape = (self._seeds, self.config.batch_size, -1)
+    def _drawn(self, length: int, step: int | Tensor) -> tasks.Batch:
+        draws = self.task.draws(self.task.input_length(length))
+        numbers = uniform(self._keys, step, self.config.batch_size * draws)
+        return self.task.sample_from(numbers.view(-1, draws), length)
+
+    def _update_once(self, length: int) -> Tensor:
+        """Loss, right answers, all answers and the norm of the gradient: (4, S)."""
+        seeds = len(self.runs)
+        batch = self._drawn(length, self._now)
+        shape = (seeds, self.config.batch_size, -1)
         words, target, mask = (part.view(shape) for part in (batch.input, batch.target, batch.mask))
-        noise = derived(self._noise, self.step)
-        self.optimizer.zero_grad()
+        noise = derived(self._noise, self._now) if self._drops else None
+        self.model.zero_grad()
         with computing(self.config.precision, self.device):
-            if self._seeds == 1:
+            if seeds == 1:
                 logits = self.model(words[0], target=target[0], noise=noise)[None]
             else:
                 logits = self.model(words, target=target, noise=noise)
-            losses = vmap(tasks.loss)(logits, target)
-            torch.autograd.backward(losses.sum())
-        norm = self.model.clip_gradients(self.config.clip)
-        self.optimizer.step()
+            scores = _differentiate(logits, target, mask)
+        norm = self.optimizer.update(self._now, self.config.clip)
         self._update_average()
-        with torch.no_grad():
-            counts = vmap(tasks.count)(logits, target, mask)
-        return losses.detach(), counts.correct.sum(1), counts.total.sum(1), norm
+        self._now += 1
+        return torch.cat([scores, norm[None].double()])
 
     @torch.no_grad()
     def _update_average(self) -> None:
         if self.average is None:
             return
         # the first steps are far from where the weights will be: they are forgotten sooner
-        kept = min(self.config.average, (1 + self.step) / (10 + self.step))
+        step = self._now.to(weight_type(self.config.precision))
+        forgotten = 1 - ((1 + step) / (10 + step)).clamp(max=self.config.average)
         for average, weight in zip(self.average.parameters(), self.model.parameters(), strict=True):
-            average.lerp_(weight, 1 - kept)
+            average.lerp_(weight, forgotten)
+
+
+def _differentiate(logits: Tensor, target: Tensor, mask: Tensor) -> Tensor:
+    """Go back from the losses; gives these, and right answers and all: (3, S), float64."""
+    if is_usable(logits) and logits.dtype != torch.float64:
+        scores, gradient = score_answers(logits, target, mask)
+        torch.autograd.backward(logits, gradient)
+        return scores
+    losses = vmap(tasks.loss)(logits, target)
+    torch.autograd.backward(losses.sum())
+    counts = vmap(tasks.count)(logits.detach(), target, mask)
+    return torch.stack([losses.detach().double(), *(count.sum(1).double() for count in counts)])

@@ -172,7 +172,7 @@ def up_sweep(
         paired = 2 * (above.after - above.before)
         if paired:
             left, right = take(nodes, dim, 0, paired, 2), take(nodes, dim, 1, paired, 2)
-            nodes = _merged(merge, left, right)
+            nodes = checked_merge(merge, left, right)
     return tuple(blocks)
 
 
@@ -219,11 +219,11 @@ def _odd_prefixes(
     left = take(above, dim, lefts, lefts + len(merged))
     rights = merged.start - 1 - level.blocks.start
     right = blocks.some(level.index, rights, rights + 2 * len(merged) - 1, 2)
-    result = _merged(merge, left, right)
+    result = checked_merge(merge, left, right)
     return result if known is None else concat(known, result, dim)
 
 
-def _merged(merge: MergeFunction, left: Node, right: Node) -> Node:
+def checked_merge(merge: MergeFunction, left: Node, right: Node) -> Node:
     """`merge(left, right)`, which must look like its arguments."""
     result = merge(left, right)
     if not isinstance(result, tuple) or list(map(_shape, result)) != list(map(_shape, left)):

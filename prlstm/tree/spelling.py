@@ -7,10 +7,11 @@ level are numbered fill by fill; a table holds one state for each.
 """
 
 from dataclasses import dataclass
-from functools import lru_cache
 
 import torch
 from torch import Tensor
+
+from prlstm.tree.constants import kept
 
 # numbers of blocks are int64
 LARGEST = 1 << 62
@@ -95,14 +96,14 @@ class Table:
         return firsts[fill] + torch.div(value, powers[fill], rounding_mode="floor")
 
 
-@lru_cache(maxsize=256)
+@kept
 def _numbers(table: Table, device: torch.device) -> tuple[Tensor, Tensor]:
     """The powers of the number of letters, falling to 1, and the firsts."""
     powers = [table.letters**k for k in reversed(range(table.size + 1))]
     return torch.tensor(powers, device=device), torch.tensor(table.firsts, device=device)
 
 
-@lru_cache(maxsize=256)
+@kept
 def _spelled(table: Table, device: torch.device) -> Tensor:
     parts = []
     for fill in table.fills:

@@ -2,6 +2,7 @@
 
 import copy
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 import torch
@@ -11,9 +12,12 @@ from torch.func import functional_call, stack_module_state, vmap
 from prlstm import PRLSTM
 from prlstm.cells import LSTMCell
 from prlstm.dispatch import Backend, Reader, weights_of
+from prlstm.kernels import launch
 from prlstm.kernels import tables as kernel_tables
 from prlstm.kernels.choose import Products
 from prlstm.kernels.operator import GATES, sweep_forward
+from prlstm.kernels.places import Entries, Shape, States
+from prlstm.kernels.stages import Stages
 from prlstm.kernels.tree import sweep_lstm_ids
 from prlstm.tree import Carry, Sweep, Words, sweep
 from prlstm.tree.spelling import Table
@@ -37,6 +41,21 @@ def _tables_are_always_worth_it(monkeypatch: pytest.MonkeyPatch) -> Iterator[Non
     kernel_tables.lay_out_tables.cache_clear()
     yield
     kernel_tables.lay_out_tables.cache_clear()
+
+
+@pytest.fixture
+def merged(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Sums of gates are looked up wherever they can be; tells how many merges each time."""
+    monkeypatch.setattr(kernel_tables, "MERGES_OF_AN_ENTRY", 0)
+    monkeypatch.setattr(kernel_tables, "LEAST_MERGES", 0)
+    plain, found = launch.merge_entries, []
+
+    def merge_entries(*arguments: Any) -> None:
+        found.append(arguments[-1].rows)
+        plain(*arguments)
+
+    monkeypatch.setattr(launch, "merge_entries", merge_entries)
+    return found
 
 
 def words_of(rows: int, length: int, tail: int) -> Tensor:
@@ -101,11 +120,106 @@ def test_outputs_and_gradients(
         assert_rel(f"d{name}", a, b, FLOAT[1])
 
 
+@pytest.mark.parametrize(
+    ("hidden", "refine", "bias", "seeds", "blocks"),
+    [(1, 1, True, 1, 5), (17, 0, False, 2, 6), (17, 2, True, 2, 3), (137, 0, True, 1, 9)],
+)
+def test_entries_are_merged_by_their_sums(
+    hidden: int, refine: int, bias: bool, seeds: int, blocks: int
+) -> None:
+    layers = [make(hidden, refine=refine, bias=bias).layers[0] for _ in range(seeds)]
+    known = [weights_of(cell) for cell in layers]
+    stages = Stages(
+        [torch.stack(same) for same in zip(*(cell.weights for cell in known), strict=True)],
+        [torch.stack(same) for same in zip(*(cell.biases for cell in known), strict=True)],
+        *EXACT,
+    )
+    place, entries, shape = 2, 4, Shape(seeds, 5, blocks // 2)
+    like = torch.empty(0, device=DEVICE)
+    h, c = (launch.empty(like, (seeds, 7, stages.size)) for _ in range(2))
+    for t in (h, c):
+        t[:, place : place + entries] = 0
+        t[:, place : place + entries, :hidden] = torch.randn(seeds, entries, hidden)
+    codes = torch.randint(entries, (seeds, shape.batch, blocks), device=DEVICE).int()
+    # one more state than there are merges, as where the last block has no partner
+    out = [launch.empty(h, (seeds, shape.batch, shape.length + 1, stages.size)) for _ in range(2)]
+    to_merge = Entries(stages.sums(h[:, place : place + entries]), c, place)
+    places = [States.of(t[:, :, :-1]) for t in out]
+    between = stages.between(h, shape.rows, gates=False)
+    stages.merge_entries(to_merge, codes, (places[0], places[1]), between, shape)
+    for seed, cell in enumerate(layers):
+        states = [t[seed, place + codes[seed].long(), :hidden].double() for t in (h, c)]
+        left, right = ([t[:, j : 2 * shape.length : 2] for t in states] for j in range(2))
+        assert isinstance(cell, LSTMCell)
+        for t, want in zip(out, cell.double().merge(tuple(left), tuple(right)), strict=True):
+            assert_rel("merged", t[seed, :, :-1, :hidden], want, FLOAT[0])
+            assert not t[seed, :, :-1, hidden:].any()
+            assert t[seed, :, -1].isnan().all()
+
+
+@pytest.mark.parametrize(
+    ("length", "tail", "start", "most", "refine"),
+    [
+        (7, 0, 6, 1, 1), (6, 5, 10, 2, 0), (5, 0, 0, 0, 2),
+        long(13, 3, 2, 3, 1), long(16, 0, 15, 0, 0),
+    ],
+)  # fmt: skip
+def test_without_gradients_sums_are_looked_up(
+    length: int,
+    tail: int,
+    start: int,
+    most: int,
+    refine: int,
+    merged: list[int],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    layer, ids = make(5, refine=refine), words_of(3, length, tail)
+    want, _ = plain(layer, ids, start)
+
+    def check() -> None:
+        with torch.no_grad():
+            got = looked_up(layer, ids, Words(LETTERS, length), start, most)
+        assert_rel("read", got.read[0], want.read[0], FLOAT[0])
+        assert_rel("what waits", loss_of(got), loss_of(want), 10 * FLOAT[0])
+
+    check()
+    # the tables above the first, and the first level above them
+    assert len(merged) == most + 1
+    assert merged[-1] == 3 * ((length + tail) >> most + 1)
+    looked_up(layer, ids, Words(LETTERS, length), start, most)
+    assert len(merged) == most + 1, "a backward pass needs the gates"
+    monkeypatch.setattr(kernel_tables, "LEAST_MERGES", 1 << 62)
+    check()
+    assert len(merged) == most + 1, "too few to be worth it"
+
+
+def test_few_merges_compute_their_own_sums() -> None:
+    assert kernel_tables.are_sums_worth_it(3, 1 << 20, 1)
+    assert not kernel_tables.are_sums_worth_it(3, 9, 1)
+    assert not kernel_tables.are_sums_worth_it(1 << 16, 1 << 17, 1)
+    assert not kernel_tables.are_sums_worth_it(1 << 20, 1 << 30, 1)
+
+
 def test_words_of_their_own_lengths() -> None:
     layer, ids = make(5), words_of(3, 6, 2)
     ids[1, 2:] = LETTERS
     got, (want, _) = looked_up(layer, ids, Words(LETTERS, None), 2, 2), plain(layer, ids, 2)
     assert_rel("read", got.read[0], want.read[0], FLOAT[0])
+
+
+def test_a_stream_whose_sums_are_looked_up(merged: list[int]) -> None:
+    layer, pieces = make(5), (4, 3, 5)
+    ids = torch.randint(3, (2, sum(pieces)), device=DEVICE)
+    want = layer(torch.eye(3, device=DEVICE)[ids], output="last")
+    found, state = [], None
+    with torch.no_grad():
+        for piece in ids.split(pieces, 1):
+            out, state = layer(piece, state, output="last")
+            found.append(len(merged))
+    assert_rel("out", out, want[0], FLOAT[0])
+    # where a leaf waited for a partner, all are merged themselves
+    assert found[0] > 0
+    assert found[2] == found[1]
 
 
 @pytest.mark.parametrize("pieces", [(4, 4, 3), long((8, 1, 7)), long((2, 8, 8)), long((3, 5, 8))])

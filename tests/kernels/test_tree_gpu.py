@@ -7,7 +7,7 @@ import torch
 from torch.func import functional_call, stack_module_state, vmap
 
 from prlstm import PRLSTM
-from prlstm.kernels import launch
+from prlstm.kernels import launch, tables
 from prlstm.kernels.choose import Products, choose
 from tests.compare import TOLERANCE, assert_rel
 from tests.kernels.test_gpu import HALF, PRECISION
@@ -182,28 +182,59 @@ def test_checkpoint_takes_less_memory() -> None:
     assert taken[0] > 2.5 * taken[1]
 
 
+# how many merges are worth sums that are looked up: all of them, or none
+ALWAYS, NEVER = 0, 1 << 62
+
+
 @pytest.mark.parametrize("length", [1, 2, 41, 64, 2048])
 @pytest.mark.parametrize("output", ["all", "last"])
-def test_ids(length: int, output: str) -> None:
+def test_ids(length: int, output: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Blocks are looked up where that is worth it: forward, backward, and without gradients."""
     layer, rows = make(137, dtype=BF16), 256 if length < 100 else 16
     ids = torch.randint(3, (rows, length), device="cuda")
     exact = copy.deepcopy(layer).double()
     exact.backend = "eager"
     found = []
+    # of any sign: what is summed must not cancel, for then rounding is all that is left
+    weight = torch.randn(rows, *([length] if output == "all" else []), 137, device="cuda").to(BF16)
     for one in (layer, exact):
         one.zero_grad()
         given = ids if one is layer else torch.eye(3, dtype=torch.float64, device="cuda")[ids]
         out = one(given, output=output)[0]
-        weight = torch.linspace(-1, 1, out.numel(), device="cuda").view_as(out)
         (out * weight).sum().backward()
         found.append({"h": out} | {f"d{name}": p.grad for name, p in one.named_parameters()})
-    with torch.no_grad():
-        found[0]["h alone"] = layer(ids, output=output)[0]
-        found[1]["h alone"] = found[1]["h"]
+    monkeypatch.setattr(tables, "MERGES_OF_AN_ENTRY", 0)
+    for least in (tables.LEAST_MERGES, ALWAYS, NEVER):
+        monkeypatch.setattr(tables, "LEAST_MERGES", least)
+        with torch.no_grad():
+            found[0][f"h alone, {least}"] = layer(ids, output=output)[0]
+        found[1][f"h alone, {least}"] = found[1]["h"]
     for name, want in found[1].items():
         if want is not None and want.any():
             assert_rel(name, found[0][name], want, TOLERANCE[BF16][name[0] == "d"])
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, *HALF])
+@pytest.mark.parametrize("hidden", [1, 17, 137, 256])
+@pytest.mark.parametrize("least", [ALWAYS, NEVER])
+def test_ids_in_a_graph(
+    least: int, hidden: int, dtype: torch.dtype, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tables, "MERGES_OF_AN_ENTRY", 0)
+    monkeypatch.setattr(tables, "LEAST_MERGES", least)
+    layer, ids = make(hidden, dtype=dtype), torch.randint(3, (33, 75), device="cuda")
+    with torch.no_grad():
+        for _ in range(2):
+            layer(ids, output="last")
+        graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(graph):
+            out, (_, c) = layer(ids, output="last")
+        ids.copy_(torch.randint(3, ids.shape, device="cuda"))
+        graph.replay()
+    x = torch.eye(3, dtype=dtype, device="cuda")[ids]
+    want = exact_values(layer, x, (74, 75))
+    assert_rel("h", out[:, None], want["h"], TOLERANCE[dtype][0])
+    assert_rel("c", c[0], want["c"], TOLERANCE[dtype][0])
 
 
 def test_gradients_of_ids_have_equal_bits() -> None:

@@ -13,7 +13,7 @@ pytest.importorskip("triton")
 KERNELS = {
     "block": ["gated_forward"],
     "gradients": ["gated_backward", "input_gradient", "weight_gradient"],
-    "lookup": ["spell", "look_up", "sum_entries"],
+    "lookup": ["spell", "look_up", "merge_entries", "sum_entries"],
     "pack": ["pack_weights", "unpack_gradients"],
 }
 

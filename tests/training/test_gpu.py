@@ -1,5 +1,6 @@
 """Training on a CUDA device: the same batches, the same seeds, checkpoints that go on."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -8,7 +9,7 @@ import torch
 import prlstm
 from prlstm import tasks
 from prlstm.evaluation import evaluate
-from prlstm.training import Request, Trainer, score, train
+from prlstm.training import Curriculum, Request, Schedule, Trainer, score, train
 from prlstm.training.checkpoint import restore, take
 from tests.compare import assert_rel
 from tests.training.test_trainer import SMALL, run
@@ -32,14 +33,15 @@ def test_the_same_batches_as_on_the_cpu(task: str) -> None:
 @pytest.mark.parametrize("model", SMALL)
 def test_stacked_seeds_are_trained_as_alone(model: str) -> None:
     runs = [run(model, "stack_manipulation", seed=seed, precision="float64") for seed in (3, 5)]
-    together = Trainer(runs, "cuda")
+    # of products in float64 some cannot be captured
+    together = Trainer(runs, "cuda", capture=False)
     together.update(20)
     metrics, weights = together.read_metrics(), [c.weights for c in take(together)]
     on_cpu = Trainer(runs, "cpu")
     on_cpu.update(20)
     assert_rel("CPU", metrics.loss, on_cpu.read_metrics().loss, 1e-9)
     for row, one in enumerate(runs):
-        alone = Trainer([one], "cuda")
+        alone = Trainer([one], "cuda", capture=False)
         alone.update(20)
         assert_rel("loss", metrics.loss[:, row], alone.read_metrics().loss[:, 0], 1e-9)
         for name, weight in take(alone)[0].weights.items():
@@ -65,7 +67,10 @@ def test_going_on_from_a_checkpoint(model: str, seeds: list[int]) -> None:
 @pytest.mark.parametrize("model", SMALL)
 def test_an_update_waits_for_nothing(model: str) -> None:
     for seeds in ([0], [0, 1]):
-        trainer = Trainer([run(model, seed=seed) for seed in seeds], "cuda")
+        # the first step of a length makes what later ones need
+        fixed = Curriculum(kind="fixed", longest=7)
+        runs = [run(model, seed=seed, curriculum=fixed) for seed in seeds]
+        trainer = Trainer(runs, "cuda", capture=False)
         trainer.update(3)
         torch.cuda.set_sync_debug_mode("error")
         try:
@@ -73,6 +78,75 @@ def test_an_update_waits_for_nothing(model: str) -> None:
         finally:
             torch.cuda.set_sync_debug_mode("default")
         assert trainer.read_metrics().loss.shape == (6, len(seeds))
+
+
+@pytest.mark.parametrize("model", SMALL)
+@pytest.mark.parametrize("seeds", [[3], [3, 5]])
+@pytest.mark.parametrize("precision", ["float32", "bfloat16"])
+def test_captured_steps_are_those_made_one_operation_at_a_time(
+    model: str, seeds: list[int], precision: str
+) -> None:
+    """Every length comes several times, the rate changes from step to step, dropout is on."""
+    runs = [
+        run(
+            model, "stack_manipulation", seed=seed, precision=precision, average=0.9,
+            curriculum=Curriculum(longest=3), schedule=Schedule(kind="cosine", decay_steps=60),
+        )
+        for seed in seeds
+    ]  # fmt: skip
+    captured, plain = Trainer(runs, "cuda"), Trainer(runs, "cuda", capture=False)
+    for trainer in (captured, plain):
+        trainer.update(15)
+        # what is read, scored and resumed in between is that of now
+        evaluate(trainer.model, range(5, 30), 64)
+        restore(trainer, take(trainer))
+        trainer.update(15)
+    assert_rel("loss", captured.read_metrics().loss, plain.read_metrics().loss, 1e-4)
+    for one, other in zip(take(captured), take(plain), strict=True):
+        for part, tensors in one.parts.items():
+            for name, tensor in tensors.items():
+                assert_rel(f"{part} {name}", tensor, other.parts[part][name], 1e-4)
+
+
+def test_a_new_length_is_captured_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    trainer = Trainer([run(curriculum=Curriculum(longest=3))], "cuda")
+    trainer.update(20)
+
+    def fails(length: int) -> None:
+        raise AssertionError(f"length {length} was not captured")
+
+    monkeypatch.setattr(trainer._update, "step", fails)
+    trainer.update(20)
+    assert trainer.read_metrics().loss.isfinite().all()
+
+
+@pytest.mark.parametrize(
+    "refused", [lambda made: made.cpu(), lambda made: torch.cuda.synchronize()]
+)
+def test_what_cannot_be_captured_runs_all_the_same(
+    refused: Callable[[torch.Tensor], object], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said: list[str] = []
+    runs = [run(curriculum=Curriculum(longest=3))]
+    trainer, plain = Trainer(runs, "cuda", say=said.append), Trainer(runs, "cuda", capture=False)
+    once = trainer._update_once
+
+    def waits(length: int) -> torch.Tensor:
+        made = once(length)
+        refused(made)
+        return made
+
+    monkeypatch.setattr(trainer._update, "step", waits)
+    for one in (trainer, plain):
+        one.update(10)
+    assert len(said) == 1
+    assert said[0].startswith("steps are not captured, and so slower: ")
+    assert trainer.read_metrics().loss.equal(plain.read_metrics().loss)
+    # random numbers go on, and captures
+    assert torch.rand(3, device="cuda").isfinite().all()
+    again = Trainer(runs, "cuda")
+    again.update(20)
+    assert again.read_metrics().loss.isfinite().all()
 
 
 @pytest.mark.parametrize("model", ["pr_lstm", "lstm", "transformer_encoder"])
@@ -107,7 +181,7 @@ def test_runs_are_trained_and_scored(tmp_path: Path) -> None:
 
 def test_scores_are_those_of_the_cpu() -> None:
     runs = [run(task="bucket_sort", seed=seed, precision="float64") for seed in (1, 2)]
-    trainer = Trainer(runs, "cuda")
+    trainer = Trainer(runs, "cuda", capture=False)
     trainer.update(30)
     there = evaluate(trainer.model, range(5, 60), 64)
     here = evaluate(trainer.model.cpu(), range(5, 60), 64)

@@ -210,11 +210,11 @@ def test_the_rate_of_a_step_is_that_of_the_schedule() -> None:
     rates = []
     for _ in range(3):
         trainer.update()
-        rates.append(trainer.optimizer.param_groups[0]["lr"])
+        rates.append(trainer.optimizer.adam.param_groups[0]["lr"])
     resumed = Trainer([config])
     restore(resumed, take(trainer))
     resumed.update()
-    assert [*rates, resumed.optimizer.param_groups[0]["lr"]] == [0.25, 0.5, 0.75, 1.0]
+    assert [*rates, resumed.optimizer.adam.param_groups[0]["lr"]] == [0.25, 0.5, 0.75, 1.0]
 
 
 class TestConfig:
