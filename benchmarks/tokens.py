@@ -5,9 +5,9 @@
 
 On a CUDA device: `parity_check`, batch 1024, at T = 2048 and at T = 1,048,576, tables built inside
 the timed call, in bfloat16; and scores of 460 lengths x 512 words. On a CPU, in multiples of one
-product of 1024 x 1024 matrices in the same run: 64 words of 500 tokens, and one sequence of 2048
-random tokens to its last state beside `torch.nn.LSTM`. Every part compares some of its results with
-float64. Prints a line for each row, and appends the rows to `--out`.
+product of 1024 x 1024 matrices in the same run: a training step at 40 tokens, 64 words of 500, and one
+sequence of 2048 random tokens to its last state beside `torch.nn.LSTM`. Logits and states are compared
+with float64. Prints a line for each row, and appends the rows to `--out`.
 """
 
 import copy
@@ -24,6 +24,7 @@ from torch import Tensor, nn
 
 from prlstm import PRLSTM, models
 from prlstm.evaluation import evaluate
+from prlstm.training import Curriculum, RunConfig, Trainer
 from prlstm.training.precision import computing
 
 RESULTS = Path(__file__).parent / "results" / "tokens.jsonl"
@@ -84,21 +85,47 @@ def one_product() -> float:
 
 
 def on_a_cpu() -> list[Row]:
-    """In multiples of one product."""
-    product = one_product()
-    rows = words_to_logits(64, 500, "float32", capture=False)
-    layer = PRLSTM(8, 256, batch_first=True)
-    lstm, x = nn.LSTM(8, 256, batch_first=True), torch.randn(1, 2048, 8)
+    """In multiples of one product, which is timed before and after each row."""
+    found = []
+    for measure in (_training_step, _logits, _last_state, _last_state_of_an_lstm):
+        before, row, after = one_product(), measure(), one_product()
+        product = (before + after) / 2
+        found.append(row | {"product_ms": product, "products": round(row["ms"] / product, 3)})
+    return found
+
+
+def _training_step() -> Row:
+    fixed = Curriculum(kind="fixed", longest=40)
+    trainer = Trainer([RunConfig(task="parity_check", curriculum=fixed)])
+
+    def call() -> None:
+        trainer.update()
+        trainer.read_metrics()
+
+    known = {"what": "training step", "task": "parity_check", "batch": 128, "length": 40}
+    known |= {"precision": "float32", "hidden_size": 256, "how": "called"}
+    return known | milliseconds(call, DEVICE)
+
+
+def _logits() -> Row:
+    (row,) = words_to_logits(64, 500, "float32", capture=False)
+    return row
+
+
+ONE = {"batch": 1, "length": 2048, "precision": "float32", "hidden_size": 256, "how": "called"}
+
+
+def _last_state() -> Row:
+    layer, x = PRLSTM(8, 256, batch_first=True), torch.randn(1, 2048, 8)
     call = inference(layer, x, output="last")
     exact = copy.deepcopy(layer).double()
     error = relative_error(call(), inference(exact, x.double(), output="last")())
-    known = {"batch": 1, "length": 2048, "precision": "float32", "hidden_size": 256}
-    known["how"] = "called"
-    rows.append({"what": "last state", **known, "error": error} | milliseconds(call, DEVICE))
-    rows.append({"what": "last state, nn.LSTM", **known} | milliseconds(inference(lstm, x), DEVICE))
-    return [
-        row | {"product_ms": product, "products": round(row["ms"] / product, 3)} for row in rows
-    ]
+    return {"what": "last state", **ONE, "error": error} | milliseconds(call, DEVICE)
+
+
+def _last_state_of_an_lstm() -> Row:
+    lstm, x = nn.LSTM(8, 256, batch_first=True), torch.randn(1, 2048, 8)
+    return {"what": "last state, nn.LSTM", **ONE} | milliseconds(inference(lstm, x), DEVICE)
 
 
 PARTS: dict[str, Callable[[], list[Row]]] = {

@@ -105,7 +105,7 @@ class InPlace:
         for f, c_in in zip(forget, cells, strict=True):
             made.addcmul_(f, c_in)
         c.copy_(made)
-        torch.mul(o, _tanh(made, u), out=h)
+        torch.mul(o, _tanh(made.clamp_(max=SATURATED), u), out=h)
 
 
 def _tanh(x: Tensor, scratch: Tensor) -> Tensor:

@@ -21,20 +21,31 @@ from prlstm.tree.spelling import Table, Words, tables_for
 
 # merges that cost as much as one more level of tables
 EXTRA = 16
+# above the tables: how many blocks are worth a look whether they repeat, and the share of different
+# ones up to which it is worth computing these alone
+LEAST_BLOCKS, MOST_DIFFERENT = 256, 0.75
 
 
 class TableBlocks(Blocks):
     """Blocks of ids (B, T) along dimension 1: looked up to a level, computed above it."""
 
-    def __init__(self, tables: Sequence[Table], states: Sequence[Node], ids: Tensor) -> None:
+    def __init__(self, tables: Sequence[Table], states: list[Node], ids: Tensor) -> None:
         """The entries of every table are `states`."""
         self.tables, self.states, self.ids = tables, states, ids
+        # of levels above the tables whose blocks repeat: which block is which of the different ones
+        self.repeated: list[Tensor] = []
         self.above: tuple[Node, ...] = ()
 
     @property
     def top(self) -> int:
         """The highest level that is looked up."""
-        return len(self.tables) - 1
+        return len(self.states) - 1
+
+    def codes(self, level: int, start: int, stop: int, step: int = 1) -> Tensor:
+        """Which entries some blocks of a level are: (B, blocks)."""
+        if level < len(self.tables):
+            return self.tables[level].codes(self.ids, start, stop, step)
+        return self.repeated[level - len(self.tables)][:, start:stop:step]
 
     @overload
     def __getitem__(self, level: int) -> Node: ...
@@ -52,8 +63,7 @@ class TableBlocks(Blocks):
     def some(self, level: int, start: int, stop: int, step: int = 1) -> Node:
         """See `Blocks`."""
         if level < self.top or not self.above:
-            codes = self.tables[level].codes(self.ids, start, stop, step)
-            return look_up(self.states[level], codes)
+            return look_up(self.states[level], self.codes(level, start, stop, step))
         return take(self.above[level - self.top], 1, start, stop, step)
 
     def last(self, level: int) -> Node:
@@ -69,6 +79,9 @@ class TableBlocks(Blocks):
         if level >= self.top:
             return pick(self.above[level - self.top], index)
         place = index.clamp(0, (self.ids.shape[1] >> level) - 1)
+        if level >= len(self.tables):
+            codes = self.codes(level, 0, self.ids.shape[1]).gather(1, place[:, None])
+            return look_up(self.states[level], codes[:, 0])
         token = (place << level)[:, None] + torch.arange(1 << level, device=place.device)
         codes = self.tables[level].codes(self.ids.gather(1, token))
         return look_up(self.states[level], codes[:, 0])
@@ -178,7 +191,33 @@ def tree_reduce_ids(
 def _blocks(
     merge: MergeFunction, alphabet: Node, ids: Tensor, words: Words, most: int
 ) -> TableBlocks:
-    """With all tables that are worth it, and nothing above them yet."""
+    """With all tables that are worth it, and nothing computed for each row yet."""
     rows, tokens = ids.shape
     tables = tables_for(words, tokens, rows, most=most, extra=EXTRA)
-    return TableBlocks(tables, fill_tables(merge, alphabet, tables, ids.device), ids)
+    blocks = TableBlocks(tables, fill_tables(merge, alphabet, tables, ids.device), ids)
+    _add_repeated(merge, blocks, most)
+    return blocks
+
+
+def _add_repeated(merge: MergeFunction, blocks: TableBlocks, most: int) -> None:
+    """Of levels above the tables compute different blocks once, as long as many are the same.
+
+    How many there are must be known at once: on a GPU the host would wait, and `vmap` and the
+    compiler cannot know.
+    """
+    ids = blocks.ids
+    is_known = ids.device.type == "cpu" and not torch.compiler.is_compiling()
+    if not is_known or torch._C._functorch.is_functorch_wrapped_tensor(ids):
+        return
+    while blocks.top < most:
+        level, entries = blocks.top, len(blocks.states[-1][0])
+        paired = ids.shape[1] >> level + 1 << 1
+        left, right = (blocks.codes(level, k, paired, 2) for k in range(2))
+        if left.numel() < LEAST_BLOCKS:
+            return
+        different, which = torch.unique(left * entries + right, return_inverse=True)
+        if len(different) > MOST_DIFFERENT * left.numel():
+            return
+        pair = (different // entries, different % entries)
+        blocks.states.append(merge(*(look_up(blocks.states[-1], codes) for codes in pair)))
+        blocks.repeated.append(which)

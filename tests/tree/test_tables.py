@@ -108,6 +108,61 @@ def test_looking_up_saves_merges() -> None:
     assert symbols.merges == 4 + 16 + 256 + 128 * (2 + 1) + 128 * 2
 
 
+@given(st.integers(1, 70), st.integers(1, 9), st.integers(0, 90), st.booleans(), RANDOM, st.data())
+def test_blocks_that_repeat_are_computed_once(
+    length: int, period: int, tail: int, mixed: bool, chance: random.Random, data: st.DataObject
+) -> None:
+    """Of a vocabulary too large for tables; the blocks of a stream, of a range and at ends."""
+    letters, rows = 1000, 80
+    texts = [chance.choices(range(letters), k=period) for _ in range(3)]
+    whole = [(texts[row % 3] * length)[: length + tail] for row in range(rows)]
+    ids, symbols = torch.tensor(whole), Symbols()
+    alphabet, words = (torch.arange(1, letters + 1),), Words(letters, ids.shape[1])
+    want = sweep(symbols.merge, (ids + 1,), 1)
+    if mixed:
+        ends = torch.randint(1, ids.shape[1] + 1, (rows,))
+        (got,) = tree_reduce_ids(symbols.merge, alphabet, ids, words, ends)
+        assert torch.equal(got, want.read[0][torch.arange(rows), ends - 1])
+        return
+    cut = data.draw(st.integers(1, ids.shape[1]))
+    done = sweep_ids(symbols.merge, alphabet, ids[:, :cut], Words(letters, cut))
+    found = [done.read[0]]
+    if cut < ids.shape[1]:
+        rest = ids[:, cut:]
+        known = Words(letters, rest.shape[1])
+        done = sweep_ids(symbols.merge, alphabet, rest, known, done.carry())
+        found.append(done.read[0])
+    assert torch.equal(torch.cat(found, 1), want.read[0])
+    assert str(done.carry()) == str(want.carry())
+
+
+def test_repeating_blocks_save_merges() -> None:
+    symbols, text = Symbols(), torch.randint(1000, (1, 32))
+    sweep_ids(
+        symbols.merge, (torch.arange(1000),), text.repeat(600, 4), Words(1000, 128), start=127
+    )
+    # 16 + 8 + 4 + 2 + 1 blocks of 32 tokens, once; then the whole is one block twice, and once
+    assert symbols.merges <= 31 + 2
+
+
+def test_gradients_of_repeating_blocks() -> None:
+    cell, text = LSTMCell(50, 5).double(), torch.randint(50, (1, 12))
+    ids = text.repeat(90, 3)
+    eye = torch.eye(50, dtype=torch.float64)
+    weight = torch.randn(90, 36, 5, dtype=torch.float64)
+    symbols = Symbols()
+    sweep_ids(symbols.merge, (torch.arange(50),), ids, Words(50, 36))
+    assert symbols.merges < 90 * 36
+    reads = (
+        sweep_ids(cell.merge, cell.leaf(eye), ids, Words(50, 36)).read[0],
+        sweep(cell.merge, cell.leaf(eye[ids]), 1).read[0],
+    )
+    parameters = list(cell.parameters())
+    found = [[h, *torch.autograd.grad((h * weight).sum(), parameters)] for h in reads]
+    for got, want in zip(*found, strict=True):
+        assert_rel("value", got, want, 1e-12)
+
+
 def test_a_tail_is_computed_once() -> None:
     """Empty cells are one block a level, and a block across the border is one of few."""
     words = Words(2, 5)
