@@ -109,7 +109,8 @@ def main(
     """Measure steps of many streams."""
     torch.manual_seed(torch.seed())
     found = measured(rows, furthest or FURTHEST[DEVICE.type])
-    for row in (environment(DEVICE) | row for row in found):
+    known = environment(DEVICE)
+    for row in (known | row for row in found):
         append_rows(out, [row])
         names = ("what", "how", "streams", "precision", "ms", "tokens_per_s")
         print(*(f"{name}={row[name]}" for name in names), f"error={row['error']:.1e}", flush=True)

@@ -5,9 +5,9 @@
 
 On a CUDA device: `parity_check`, batch 1024, at T = 2048 and at T = 1,048,576, tables built inside
 the timed call, in bfloat16; and scores of 460 lengths x 512 words. On a CPU, in multiples of one
-product of 1024 x 1024 matrices in the same run: a training step at 40 tokens, 64 words of 500, and one
-sequence of 2048 random tokens to its last state beside `torch.nn.LSTM`. Logits and states are compared
-with float64. Prints a line for each row, and appends the rows to `--out`.
+product of 1024 x 1024 matrices in the same run: a training step at 40 tokens, 64 words of 500, and
+one sequence of 2048 random tokens to its last state beside `torch.nn.LSTM`. Logits and states are
+compared with float64. Prints a line for each row, and appends the rows to `--out`.
 """
 
 import copy
@@ -146,7 +146,8 @@ def main(
         if part not in usual:
             raise typer.BadParameter(f"{part!r}: expected some of {', '.join(usual)}")
     for part in parts or usual:
-        for row in (environment(DEVICE) | row for row in PARTS[part]()):
+        known = environment(DEVICE)
+        for row in (known | row for row in PARTS[part]()):
             append_rows(out, [row])
             names = ("what", "task", "how", "batch", "length", "precision", "ms", "products")
             print(*(f"{name}={row[name]}" for name in names if name in row), flush=True)

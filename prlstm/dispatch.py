@@ -24,6 +24,8 @@ LeafFunction = Callable[[Tensor], Node]
 CHUNK, LOOKED_UP = {"cpu": 1 << 15, "cuda": 1 << 21}, 16
 # states of other cells that a CPU merges at a time where no gradient is wanted
 PIECE = 256
+# tokens of all rows from which on it is worth making ready to compute them in place
+MANY = 32
 
 
 @dataclass(frozen=True)
@@ -82,7 +84,7 @@ class Reader:
         if found is not None:
             keep = self.backend.checkpoint
             return sweep_lstm(x, *found, earlier, start, every=every, checkpoint=keep)
-        leaf, merge = _functions(self.cell, self.backend)
+        leaf, merge = _functions(self.cell, self.backend, x.shape[:2].numel())
         return sweep(merge, _checked(leaf(x), self.cell, x), TIME, earlier, start)
 
     def _sweep_ids(
@@ -94,7 +96,7 @@ class Reader:
                 ids, words, *found, earlier, start, every=every,
                 checkpoint=self.backend.checkpoint, rounded=self.rounded,
             )  # fmt: skip
-        leaf, merge = _functions(self.cell, self.backend)
+        leaf, merge = _functions(self.cell, self.backend, ids.numel())
         return look_up_and_sweep(merge, self._alphabet(leaf), ids, words, earlier, start)
 
     def functions(self, x: Tensor) -> tuple[LeafFunction, MergeFunction]:
@@ -102,7 +104,7 @@ class Reader:
         # of a few states a launch of PyTorch's own operators costs less
         found = None if self.backend.name is None else _by_kernels(self.cell, self.backend, x)
         if found is None:
-            leaf, merge = _functions(self.cell, self.backend)
+            leaf, merge = _functions(self.cell, self.backend, len(x))
         else:
             functions = LSTMFunctions(*found)
             leaf, merge = functions.leaf, functions.merge
@@ -124,7 +126,7 @@ class Reader:
 
     def reduce_ids(self, ids: Tensor, words: Words, ends: Tensor) -> Node:
         """Every row's state alone after its first `ends` (B,) ids: tensors (B, H)."""
-        leaf, merge = _functions(self.cell, self.backend)
+        leaf, merge = _functions(self.cell, self.backend, ids.numel())
         return tree_reduce_ids(merge, self._alphabet(leaf), ids, words, ends)
 
     def _alphabet(self, leaf: LeafFunction) -> Node:
@@ -167,12 +169,14 @@ def _by_kernels(
     return None if products is None else (weights, products)
 
 
-def _functions(cell: Cell, backend: Backend) -> tuple[LeafFunction, MergeFunction]:
-    """Leaf and merge of a cell."""
+def _functions(cell: Cell, backend: Backend, tokens: int) -> tuple[LeafFunction, MergeFunction]:
+    """Leaf and merge of a cell, for the trees over so many tokens."""
     if backend.checkpoint and torch.is_grad_enabled() and not _is_inside_func():
         leaf, merge = (partial(checkpoint, f, use_reentrant=False) for f in (cell.leaf, cell.merge))
         return leaf, merge
     if torch.is_grad_enabled() or torch.compiler.is_compiling():
+        return cell.leaf, cell.merge
+    if tokens < MANY:
         return cell.leaf, cell.merge
     if isinstance(cell, LSTMCell) and can_be_in_place(cell):
         in_place = InPlace(cell)

@@ -161,6 +161,7 @@ def test_the_benchmark_of_the_kernels_needs_a_gpu() -> None:
     assert "expected some of block lookup" in re.sub(r"\W+", " ", done.stderr)
 
 
+@pytest.mark.slow
 def test_the_benchmark_writes_rows(tmp_path: Path) -> None:
     rows = tmp_path / "rows.jsonl"
     command = [sys.executable, str(ROOT / "benchmarks" / "layer.py"), "--device", "cpu"]

@@ -23,7 +23,7 @@ SATURATED = 20.0
 def can_be_in_place(cell: nn.Module) -> bool:
     """Whether nothing wants to know how a cell came to its states, and all is of one type."""
     # a cell of the user's own may be one of ours with another merge, or with blocks of his own
-    if type(cell) is not LSTMCell or any(type(block) is not GatedBlock for block in _blocks(cell)):
+    if type(cell) is not LSTMCell or not all(map(_is_plain, _blocks(cell))):
         return False
     weights = list(cell.parameters())
     dtype = weights[0].dtype
@@ -40,6 +40,11 @@ def can_be_in_place(cell: nn.Module) -> bool:
 
 def _blocks(cell: LSTMCell) -> list[nn.Module]:
     return [cell.leaf, cell.compose, *cell.refine]
+
+
+def _is_plain(block: nn.Module) -> bool:
+    """Whether nobody sees if it is called."""
+    return type(block) is GatedBlock and not block._forward_hooks and not block._forward_pre_hooks
 
 
 class InPlace:

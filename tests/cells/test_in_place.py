@@ -160,3 +160,14 @@ def test_forward_derivatives_without_backward_ones() -> None:
     step = 1e-6
     want = (last(x + step) - last(x - step)) / (2 * step)
     assert_rel("derivative", derivative, want, 1e-7)
+
+
+def test_hooks_of_blocks_are_called() -> None:
+    """Whoever counts merges, as the examples do, counts them all."""
+    layer, seen = PRLSTM(3, 5, batch_first=True), []
+    cell = layer.layers[0]
+    assert isinstance(cell, LSTMCell)
+    cell.compose.register_forward_pre_hook(lambda _, inputs: seen.append(inputs[0].shape[1]))
+    with torch.no_grad():
+        layer(torch.randn(2, 64, 3), output="last")
+    assert sum(seen) == 63

@@ -196,7 +196,7 @@ def test_an_interrupt_saves_and_says_how_to_go_on(tmp_path: Path, number: signal
 
 def test_nobody_reads_any_more(tmp_path: Path) -> None:
     """As with `| head`: training goes on to its end, silently."""
-    arguments = ["train", "parity_check", *TINY, "--steps", "300", "--validate-every", "50"]
+    arguments = ["train", "parity_check", *TINY, "--steps", "120", "--validate-every", "40"]
     command = [sys.executable, "-m", "prlstm", *arguments, "--out", str(tmp_path)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         assert process.stdout is not None
@@ -205,7 +205,7 @@ def test_nobody_reads_any_more(tmp_path: Path) -> None:
         process.wait(60)
     (path,) = tmp_path.iterdir()
     folder = RunFolder.open(path)
-    assert folder.step() == 300
+    assert folder.step() == 120
     assert folder.rows(SCORES)
 
 
