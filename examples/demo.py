@@ -1,6 +1,6 @@
 """Two formal languages learned from words of up to 40 tokens, tested at 500 and at a million.
 
-Run by `make demo`: about a minute on 2 cores. What is there already is not trained once more.
+Run by `make demo`: 40 seconds on 2 cores. What is there already is not trained once more.
 """
 
 import resource

@@ -14,7 +14,7 @@ from tests.kernels.case import DEVICE, Case
 pytest.importorskip("triton")
 
 
-@pytest.mark.parametrize("rows", [0, 1, 130])
+@pytest.mark.parametrize("rows", [0, 1, 70])
 @pytest.mark.parametrize("hidden", [1, 33, 137])
 @pytest.mark.parametrize("states", [0, 1, 2])
 def test_is_the_definition(states: int, hidden: int, rows: int) -> None:

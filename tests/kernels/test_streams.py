@@ -11,6 +11,7 @@ from prlstm.kernels import streams as kernel_streams
 from prlstm.kernels.streams import KernelSlots
 from tests.compare import TOLERANCE, assert_rel
 from tests.kernels.case import DEVICE
+from tests.kernels.test_tree import long
 from tests.kernels.tree_case import make, tokens
 
 pytest.importorskip("triton")
@@ -58,7 +59,7 @@ def some(rows: int, steps: int) -> Tensor:
 
 @pytest.mark.parametrize(
     ("hidden", "refine", "num_layers", "bias"),
-    [(5, 1, 1, True), (33, 0, 1, False), (5, 2, 1, True), (5, 1, 2, True)],
+    [(5, 1, 1, True), (33, 0, 1, False), long(5, 2, 1, True), long(5, 1, 2, True)],
 )
 def test_is_the_definition(hidden: int, refine: int, num_layers: int, bias: bool) -> None:
     layer = make(hidden, refine=refine, num_layers=num_layers, bias=bias)
@@ -67,6 +68,7 @@ def test_is_the_definition(hidden: int, refine: int, num_layers: int, bias: bool
     check(layer, streams, tokens(3, 4), some(3, 4))
 
 
+@pytest.mark.slow
 def test_more_levels_than_there_is_room_for(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(kernel_streams, "FIRST_LEVELS", 1)
     layer = make(5)

@@ -96,9 +96,9 @@ def loss_of(done: Sweep) -> Tensor:
 @pytest.mark.parametrize(
     ("length", "tail", "start", "most"),
     [
-        (7, 0, 6, 2), (6, 3, 0, 1), (8, 1, 8, 3), (5, 6, 5, 2), (9, 4, 3, 3),
-        long(2, 0, 0, 2), long(16, 0, 15, 4), long(3, 13, 2, 4), long(13, 1, 13, 1),
-        long(12, 0, 0, 0), long(8, 8, 8, 3),
+        (7, 0, 6, 2), (6, 3, 0, 1), (5, 6, 5, 2),
+        long(8, 1, 8, 3), long(9, 4, 3, 3), long(2, 0, 0, 2), long(16, 0, 15, 4),
+        long(3, 13, 2, 4), long(13, 1, 13, 1), long(12, 0, 0, 0), long(8, 8, 8, 3),
     ],
 )  # fmt: skip
 def test_outputs_and_gradients(
@@ -207,6 +207,7 @@ def test_words_of_their_own_lengths() -> None:
     assert_rel("read", got.read[0], want.read[0], FLOAT[0])
 
 
+@pytest.mark.slow
 def test_a_stream_whose_sums_are_looked_up(merged: list[int]) -> None:
     layer, pieces = make(5), (4, 3, 5)
     ids = torch.randint(3, (2, sum(pieces)), device=DEVICE)
@@ -222,7 +223,9 @@ def test_a_stream_whose_sums_are_looked_up(merged: list[int]) -> None:
     assert found[2] == found[1]
 
 
-@pytest.mark.parametrize("pieces", [(4, 4, 3), long((8, 1, 7)), long((2, 8, 8)), long((3, 5, 8))])
+@pytest.mark.parametrize(
+    "pieces", [(4, 3), long((4, 4, 3)), long((8, 1, 7)), long((2, 8, 8)), long((3, 5, 8))]
+)
 def test_a_stream_of_ids(pieces: tuple[int, ...]) -> None:
     layer = make(5)
     ids = torch.randint(3, (2, sum(pieces)), device=DEVICE)
@@ -236,6 +239,7 @@ def test_a_stream_of_ids(pieces: tuple[int, ...]) -> None:
         assert_rel("c", state[1], want[1][1], FLOAT[0])
 
 
+@pytest.mark.slow
 def test_many_seeds_are_each_alone() -> None:
     layers = [make(5), make(5)]
     ids = torch.stack([words_of(2, 5, 2) for _ in layers])

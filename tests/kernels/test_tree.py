@@ -70,7 +70,7 @@ def test_only_what_is_read(read: tuple[int, int], checkpoint: bool) -> None:
         long(0, False, True),
         (1, False, True),
         long(2, True, True),
-        (2, False, False),
+        long(2, False, False),
     ],
 )
 def test_stages(refine: int, bias: bool, checkpoint: bool) -> None:
@@ -78,7 +78,8 @@ def test_stages(refine: int, bias: bool, checkpoint: bool) -> None:
 
 
 @pytest.mark.parametrize(
-    ("cuts", "checkpoint"), [([1, 2], False), ([2, 2], True), long([2, 1, 1], False)]
+    ("cuts", "checkpoint"),
+    [([1, 2], False), ([1, 1], True), long([2, 2], True), long([2, 1, 1], False)],
 )
 def test_any_cuts_are_the_whole(cuts: list[int], checkpoint: bool) -> None:
     layer, x = make(2, checkpoint=checkpoint), tokens(2, sum(cuts))
@@ -112,6 +113,7 @@ def assert_as_eager(call: Callable[[PRLSTM], tuple[Tensor, ...]], **options: obj
         assert_rel(f"{j}", mine, other, FLOAT[1])
 
 
+@pytest.mark.slow
 def test_rows_of_mixed_lengths() -> None:
     x = tokens(3, 5)
 

@@ -98,14 +98,14 @@ def test_the_tree_is_the_definition() -> None:
 
 
 def test_under_two_merges_a_leaf_wherever_rows_stand() -> None:
-    """All rows at different counts: over 64 steps of 100 rows, as one row alone, and as planned."""
-    streams = Streams(100)
-    for row in range(100):
+    """All rows at different counts: over 64 steps of 50 rows, as one row alone, and as planned."""
+    streams = Streams(50)
+    for row in range(50):
         for _ in range(row):
-            streams.step([r == row for r in range(100)])
+            streams.step([r == row for r in range(50)])
     streams.symbols.reset()
     planned = sum(streams.step().merges for _ in range(64))
-    assert streams.symbols.merges == planned < 2 * 64 * 100
+    assert streams.symbols.merges == planned < 2 * 64 * 50
     # a call for each level and one for the folds
     assert streams.symbols.calls <= 64 * 9
     alone = Streams(1)
