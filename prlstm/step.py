@@ -59,4 +59,5 @@ def step(
         pending=tuple(pending),
         seen=agreed(tuple(after)),
     )
-    return made.final[0][-1], made
+    # a copy: a state is a value, whatever is done to an output
+    return made.final[0][-1].clone(), made

@@ -143,7 +143,7 @@ class Streams:
         """H (rows, H) after one more token for every stream, or for the active ones.
 
         `x` is (rows, D), or ids (rows,). What stands there for rows that are not `active` (rows,)
-        is not read; they keep their state, and give their last h again, zeros before the first
+        changes nothing; they keep their state, and give their last h again, zeros before the first
         token. `active` is best a list or a NumPy array: of a tensor on a GPU the host must wait.
         """
         batch = read_tokens(x, self.layer.input_size)

@@ -44,7 +44,7 @@ def spell(
     b_fill = tl.zeros((BLOCK,), tl.int32)
     for i in range(size):
         b_id = tl.load(p_block + i, m, 0).to(tl.int32)
-        is_letter = b_id < letters
+        is_letter = (b_id >= 0) & (b_id < letters)
         b_value = tl.where(is_letter, b_value * letters + b_id, b_value)
         b_fill += is_letter.to(tl.int32)
     b_code = tl.load(p_firsts + b_fill, m, 0) + b_value

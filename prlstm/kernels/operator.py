@@ -49,16 +49,17 @@ class Blueprint(NamedTuple):
 def _blueprint(x: Tensor, ids: Tensor | None, spelling: list[int], at: list[int]) -> Blueprint:
     """Of tokens x (S, B, T, D), or of ids (S, B, T) and the tokens x of the first table.
 
-    `spelling` is the number of letters, the length of all words or -1, and the highest level that
-    may be looked up; `at` is the first position that is read, and how many leaves came before.
+    `spelling` is the number of letters, the length of all words or -1, the highest level that may
+    be looked up, and the most entries that a table may have; `at` is the first position that is
+    read, and how many leaves came before.
     """
     start, count = at
     if ids is None:
         layout = lay_out(int(x.shape[2]), start, count)
         return Blueprint(layout, None, int(x.shape[1]), int(x.shape[1] * x.shape[2]))
-    (seeds, batch, tokens), (letters, length, most) = map(int, ids.shape), spelling
+    (seeds, batch, tokens), (letters, length, *most) = map(int, ids.shape), spelling
     words = Words(letters, None if length < 0 else length)
-    tables = lay_out_tables(words, tokens, count, batch, seeds, most)
+    tables = lay_out_tables(words, tokens, count, batch, seeds, *most)
     layout = lay_out(tokens, start, count, tables.top)
     return Blueprint(layout, tables, batch, tables.tables[0].entries)
 

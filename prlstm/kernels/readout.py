@@ -31,13 +31,14 @@ def read_out(
     dense, (seeds, batch, length, size) = _dense(h), h.shape
     classes, rows = weight.shape[1], batch * length
     logits = launch.empty(h, (seeds, batch, length, classes), torch.float32)
-    if rows:
-        launch.kernels(h)
-        launch.imported("rectified").read_out[-(-rows // ROWS), seeds](
-            dense, dense.stride()[:3], weight.contiguous(), bias.contiguous(), logits, rows,
-            length, H=size, C=classes, BLOCK_M=ROWS, BLOCK_H=min(FEATURES, block_for(size)),
-            BLOCK_C=block_for(classes), **_arithmetic(operand, precision),
-        )  # fmt: skip
+    launch.kernels(h)
+    with torch.cuda.device(h.get_device()):
+        if rows:
+            launch.imported("rectified").read_out[-(-rows // ROWS), seeds](
+                dense, dense.stride()[:3], weight.contiguous(), bias.contiguous(), logits, rows,
+                length, H=size, C=classes, BLOCK_M=ROWS, BLOCK_H=min(FEATURES, block_for(size)),
+                BLOCK_C=block_for(classes), **_arithmetic(operand, precision),
+            )  # fmt: skip
     return logits
 
 
@@ -61,11 +62,12 @@ def read_out_backward(
     dbias = launch.empty(h, (seeds, splits, classes), torch.float32)
     features = min(FEATURES, block_for(size))
     launch.kernels(h)
-    launch.imported("rectified").read_out_backward[splits, -(-size // features), seeds](
-        dense, dense.stride()[:3], weight.contiguous(), dlogits.contiguous(), dh, dweight, dbias,
-        rows, max(1, length), each, H=size, C=classes, BLOCK_M=ROWS, BLOCK_H=features,
-        BLOCK_C=block_for(classes), **_arithmetic(operand, precision),
-    )  # fmt: skip
+    with torch.cuda.device(h.get_device()):
+        launch.imported("rectified").read_out_backward[splits, -(-size // features), seeds](
+            dense, dense.stride()[:3], weight.contiguous(), dlogits.contiguous(), dh, dweight,
+            dbias, rows, max(1, length), each, H=size, C=classes, BLOCK_M=ROWS,
+            BLOCK_H=features, BLOCK_C=block_for(classes), **_arithmetic(operand, precision),
+        )  # fmt: skip
     sums = (t.sum(1) if splits > 1 else t[:, 0] for t in (dweight, dbias))
     of_weight, of_bias = (t.to(weight.dtype) for t in sums)
     return dh, of_weight, of_bias

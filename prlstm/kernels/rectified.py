@@ -14,6 +14,12 @@ def _rows_of(p_h, i_seed, o_row, length, where):
     return p_h + (i_seed.to(tl.int64) * where[0] + o_batch * where[1] + o_l * where[2])[:, None]
 
 
+@triton.jit
+def _positive(b):
+    """The positive half; what is no number stays none, which a maximum would hide."""
+    return tl.where(b < 0, 0.0, b).to(b.dtype)
+
+
 @triton.jit(do_not_specialize=["rows", "length"])
 def read_out(
     p_h,
@@ -44,7 +50,7 @@ def read_out(
         b_h = tl.load(p_rows + o_h[None, :], m_row & m_h[None, :], 0.0).to(OPERAND)
         p_w = p_weight + ((i_seed * C + o_c) * H)[None, :] + o_h[:, None]
         b_w = tl.load(p_w, m_h[:, None] & m_c[None, :], 0.0).to(OPERAND)
-        b_x = tl.dot(tl.maximum(b_h, 0.0).to(OPERAND), b_w, b_x, input_precision=PRECISION)
+        b_x = tl.dot(_positive(b_h), b_w, b_x, input_precision=PRECISION)
     b_x += tl.load(p_bias + i_seed * C + o_c, m_c, 0.0).to(tl.float32)[None, :]
     o_out = (i_seed.to(tl.int64) * rows + o_row) * C
     tl.store(p_logits + o_out[:, None] + o_c[None, :], b_x, m_row & m_c[None, :])
@@ -94,10 +100,9 @@ def read_out_backward(
         b_db += tl.sum(b_dx, 0)
         b_dx = b_dx.to(OPERAND)
         b_dh = tl.dot(b_dx, b_w, input_precision=PRECISION)
-        b_dh = tl.where(b_h > 0, b_dh, 0.0).to(p_dh.dtype.element_ty)
+        b_dh = tl.where(b_h <= 0, 0.0, b_dh).to(p_dh.dtype.element_ty)
         tl.store(p_dh + (o_flat * H)[:, None] + o_h[None, :], b_dh, m_row & m_h)
-        b_z = tl.maximum(b_h, 0.0).to(OPERAND)
-        b_dw = tl.dot(tl.trans(b_dx), b_z, b_dw, input_precision=PRECISION)
+        b_dw = tl.dot(tl.trans(b_dx), _positive(b_h), b_dw, input_precision=PRECISION)
     o_part = (i_seed * tl.num_programs(0) + i_split).to(tl.int64) * C + o_c
     tl.store(p_dweight + (o_part * H)[:, None] + o_h[None, :], b_dw, m_c[:, None] & m_h)
     if i_h == 0:

@@ -10,6 +10,8 @@ from prlstm.kernels.tiles import block_for
 
 # numbers that one program draws, answers that one scores, weights that one updates
 DRAWN, SCORED, UPDATED = 1024, 256, 2048
+# classes that fit beside the rows of a program
+MOST_CLASSES = 256
 
 
 def draw_uniform(key: Tensor, step: int | Tensor, count: int, first: int = 0) -> Tensor:
@@ -17,9 +19,10 @@ def draw_uniform(key: Tensor, step: int | Tensor, count: int, first: int = 0) ->
     numbers = empty(key, (key.shape[0], count), torch.float32)
     given = (step, 0) if isinstance(step, Tensor) else (None, step)
     if numbers.numel():
-        imported("numbers").draw[-(-count // DRAWN), key.shape[0]](
-            key, *given, numbers, count, first, BLOCK=DRAWN
-        )
+        with torch.cuda.device(key.get_device()):
+            imported("numbers").draw[-(-count // DRAWN), key.shape[0]](
+                key, *given, numbers, count, first, BLOCK=DRAWN
+            )
     return numbers
 
 
@@ -31,10 +34,11 @@ def score_answers(logits: Tensor, target: Tensor, mask: Tensor) -> tuple[Tensor,
     (seeds, *_, classes), rows = logits.shape, target[0].numel()
     given, blocks = logits.detach().contiguous(), -(-rows // SCORED)
     gradient, scores = empty(given, given.shape), empty(given, (3, seeds, blocks), torch.float64)
-    imported("answers").score[blocks, seeds](
-        given, target.contiguous(), mask.contiguous(), gradient, scores, rows,
-        C=classes, BLOCK=SCORED, BLOCK_C=block_for(classes),
-    )  # fmt: skip
+    with torch.cuda.device(given.get_device()):
+        imported("answers").score[blocks, seeds](
+            given, target.contiguous(), mask.contiguous(), gradient, scores, rows,
+            C=classes, BLOCK=SCORED, BLOCK_C=block_for(classes),
+        )  # fmt: skip
     return scores.sum(2) if blocks > 1 else scores[:, :, 0], gradient
 
 
@@ -63,10 +67,11 @@ def clip_and_update(
     norm = empty(weights[0], (seeds,), torch.float32)
     dense = tuple(gradient.contiguous() for gradient in gradients)
     kernels, count = imported("update"), len(weights)
-    kernels.square_gradients[blocks, seeds](dense, sizes, squares, N=count, BLOCK=UPDATED)
-    kernels.update_weights[blocks, seeds](
-        tuple(weights), dense, tuple(first), tuple(second), sizes, squares, norm, step, rate,
-        clip, *betas, epsilon,
-        N=count, BLOCK=UPDATED, SQUARES=1 << max(0, blocks - 1).bit_length(),
-    )  # fmt: skip
+    with torch.cuda.device(norm.get_device()):
+        kernels.square_gradients[blocks, seeds](dense, sizes, squares, N=count, BLOCK=UPDATED)
+        kernels.update_weights[blocks, seeds](
+            tuple(weights), dense, tuple(first), tuple(second), sizes, squares, norm, step, rate,
+            clip, *betas, epsilon,
+            N=count, BLOCK=UPDATED, SQUARES=1 << max(0, blocks - 1).bit_length(),
+        )  # fmt: skip
     return norm

@@ -15,7 +15,7 @@ from prlstm.kernels.layout import Array, Layout
 from prlstm.kernels.places import Entries, Shape, States
 from prlstm.kernels.stages import Kept, Pair, Stages
 from prlstm.tree.constants import kept
-from prlstm.tree.spelling import Table, Words, tables_for
+from prlstm.tree.spelling import LARGEST, Table, Words, tables_for
 
 # merges, of all seeds, that take as long as one more level of tables
 EXTRA = 512
@@ -66,15 +66,20 @@ class TableLayout:
 
 @lru_cache(maxsize=1024)
 def lay_out_tables(
-    words: Words, tokens: int, count: int, rows: int, seeds: int, most: int
+    words: Words, tokens: int, count: int, rows: int, seeds: int, most: int, entries: int = LARGEST
 ) -> TableLayout:
-    """The tables that are worth it, for `tokens` behind `count` others, up to level `most`."""
+    """The tables that are worth it, for `tokens` behind `count` others, up to level `most`.
+
+    None has more than so many `entries`.
+    """
     highest = min(most, tokens.bit_length() - 1)
     if count:
         # blocks must begin where those of the whole sequence do
         highest = min(highest, (count & -count).bit_length() - 1)
     extra = EXTRA // seeds
-    return TableLayout(tuple(tables_for(words, tokens, rows, most=highest, extra=extra)))
+    return TableLayout(
+        tuple(tables_for(words, tokens, rows, most=highest, extra=extra, entries=entries))
+    )
 
 
 @dataclass(frozen=True)

@@ -15,12 +15,13 @@ from prlstm.tree import Carry, Node, Plan, Sweep, Words
 from prlstm.tree.constants import kept
 from prlstm.tree.node import last, take
 from prlstm.tree.scan import Blocks
-from prlstm.tree.spelling import Table
+from prlstm.tree.spelling import LARGEST, Table
+from prlstm.tree.tables import MOST_SUMMED
 
 # blocks of more tokens are never worth a table
 HIGHEST = 5
 # where there are no ids; PyTorch takes an empty list for one of tensors
-NOT_SPELLED = [0, 0, 0]
+NOT_SPELLED = [0, 0, 0, 0]
 
 
 @dataclass(frozen=True)
@@ -105,7 +106,12 @@ def sweep_lstm_ids(
         ids[None],
         *cell.stacked(),
         _carried(layout, earlier),
-        [words.letters, -1 if words.length is None else words.length, 0 if every else most],
+        [
+            words.letters,
+            -1 if words.length is None else words.length,
+            0 if every else most,
+            MOST_SUMMED if torch.is_grad_enabled() else LARGEST,
+        ],
         [plan.start, plan.count],
         *products,
         keep,

@@ -62,7 +62,10 @@ class Optimizer:
     def update(self, step: Tensor, clip: float) -> Tensor:
         """Make one, after `step` others; gives the norm of the gradient of each seed (S,)."""
         gradients = [weight.grad for weight in self.weights]
-        if not self.by_kernel or None in gradients:
+        if not self.by_kernel or any(gradient is None for gradient in gradients):
+            if self.by_kernel:
+                for weight in self.weights:
+                    self.adam.state[weight]["step"].copy_(step)
             norm = self.model.clip_gradients(clip)
             self.adam.step()
             return norm

@@ -11,7 +11,7 @@ from torch.func import vmap
 
 from prlstm import tasks
 from prlstm.kernels.choose import is_usable
-from prlstm.kernels.steps import score_answers
+from prlstm.kernels.steps import MOST_CLASSES, score_answers
 from prlstm.models import Model, Stacked
 from prlstm.stream import derived, keys, uniform
 from prlstm.training.capture import CapturedSteps
@@ -68,9 +68,9 @@ class Trainer:
         # the step, on the host and where it is computed
         self._step, self._now = 0, torch.zeros((), dtype=torch.long, device=device)
         self._unread: list[Tensor] = []
-        self._update: Callable[[int], Tensor] = self._update_once
-        if capture and self.device.type == "cuda":
-            self._update = CapturedSteps(self._update_once, self.device, say)
+        # it is handed the step each time: one that it kept would keep this trainer alive
+        is_captured = capture and self.device.type == "cuda"
+        self._captured = CapturedSteps(self.device, say) if is_captured else None
 
     @property
     def step(self) -> int:
@@ -87,7 +87,12 @@ class Trainer:
         """Make some updates."""
         for _ in range(steps):
             self.optimizer.set_rate(self.config.schedule.at(self._step))
-            self._unread.append(self._update(self.curriculum.length(self._step)))
+            length = self.curriculum.length(self._step)
+            if self._captured is None:
+                made = self._update_once(length)
+            else:
+                made = self._captured(self._update_once, length)
+            self._unread.append(made)
             self._step += 1
 
     def read_metrics(self) -> Metrics:
@@ -143,7 +148,8 @@ class Trainer:
 
 def _differentiate(logits: Tensor, target: Tensor, mask: Tensor) -> Tensor:
     """Go back from the losses; gives these, and right answers and all: (3, S), float64."""
-    if is_usable(logits) and logits.dtype != torch.float64:
+    is_small = logits.shape[-1] <= MOST_CLASSES
+    if is_small and is_usable(logits) and logits.dtype != torch.float64:
         scores, gradient = score_answers(logits, target, mask)
         torch.autograd.backward(logits, gradient)
         return scores

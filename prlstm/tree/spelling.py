@@ -114,12 +114,14 @@ def _spelled(table: Table, device: torch.device) -> Tensor:
     return torch.cat(parts).to(device)
 
 
-def tables_for(words: Words, tokens: int, rows: int, *, most: int, extra: int) -> list[Table]:
+def tables_for(
+    words: Words, tokens: int, rows: int, *, most: int, extra: int, entries: int = LARGEST
+) -> list[Table]:
     """The levels, from the leaves on, at which blocks are looked up, so that least is computed.
 
-    `most` is the highest level that may be. What is counted is merges: one for each entry of a
-    table, or for each block of all rows; a state that is looked up costs an eighth of one, and
-    every level of tables as much as `extra` merges.
+    `most` is the highest level that may be, and no table has more than so many `entries`. What is
+    counted is merges: one for each entry of a table, or for each block of all rows; a state that is
+    looked up costs an eighth of one, and every level of tables as much as `extra` merges.
     """
     tables = [Table(0, words.letters, words.fills(0, tokens))]
     found, saved, best = tables, 0.0, 0.0
@@ -129,6 +131,8 @@ def tables_for(words: Words, tokens: int, rows: int, *, most: int, extra: int) -
         if is_many or words.letters ** (1 << level) > LARGEST:
             break
         tables = [*tables, Table(level, words.letters, fills)]
+        if tables[-1].entries > entries:
+            break
         # half as many are looked up as at the level below
         saved += blocks - tables[-1].entries - extra + blocks / 8
         if saved > best:

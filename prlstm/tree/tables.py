@@ -17,10 +17,12 @@ from prlstm.tree.node import MergeFunction, Node, take
 from prlstm.tree.plan import Plan
 from prlstm.tree.rows import fold_rows, pick
 from prlstm.tree.scan import EMPTY, Blocks, Sweep, down_sweep, up_sweep
-from prlstm.tree.spelling import Table, Words, tables_for
+from prlstm.tree.spelling import LARGEST, Table, Words, tables_for
 
 # merges that cost as much as one more level of tables
 EXTRA = 16
+# entries whose gradients are summed by a product
+MOST_SUMMED = 1024
 # above the tables: how many blocks are worth a look whether they repeat, and the share of different
 # ones up to which it is worth computing these alone
 LEAST_BLOCKS, MOST_DIFFERENT = 256, 0.75
@@ -193,7 +195,10 @@ def _blocks(
 ) -> TableBlocks:
     """With all tables that are worth it, and nothing computed for each row yet."""
     rows, tokens = ids.shape
-    tables = tables_for(words, tokens, rows, most=most, extra=EXTRA)
+    # on a GPU gradients are products with all entries
+    is_product = torch.is_grad_enabled() and ids.device.type != "cpu"
+    entries = MOST_SUMMED if is_product else LARGEST
+    tables = tables_for(words, tokens, rows, most=most, extra=EXTRA, entries=entries)
     blocks = TableBlocks(tables, fill_tables(merge, alphabet, tables, ids.device), ids)
     _add_repeated(merge, blocks, most)
     return blocks

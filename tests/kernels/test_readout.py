@@ -75,3 +75,13 @@ def test_equal_bits() -> None:
         found.append([leaf.grad for leaf in leaves])
     for one, other in zip(*found, strict=True):
         assert torch.equal(one, other)
+
+
+def test_what_is_no_number_stays_none() -> None:
+    """A maximum of the hardware would make zero of it, and a run that diverged would go on."""
+    h = torch.ones(1, 2, 8, device=DEVICE)
+    h[0, 1, 3] = float("nan")
+    h.requires_grad_()
+    weight, bias = torch.ones(2, 8, device=DEVICE), torch.zeros(2, device=DEVICE)
+    logits = relu_linear(h, weight, bias, Products(torch.float32, "ieee"))
+    assert logits.isfinite().all(-1).tolist() == [[True, False]]

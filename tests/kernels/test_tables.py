@@ -34,7 +34,7 @@ LETTERS = 2
 
 @pytest.fixture(autouse=True)
 def _tables_are_always_worth_it(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    def every(words: Words, tokens: int, rows: int, *, most: int, extra: int) -> list[Table]:
+    def every(words: Words, tokens: int, rows: int, *, most: int, **_: int) -> list[Table]:
         return [Table(k, words.letters, words.fills(k, tokens)) for k in range(most + 1)]
 
     monkeypatch.setattr(kernel_tables, "tables_for", every)
@@ -285,6 +285,6 @@ def test_registered_as_pytorch_wants_it() -> None:
     weights, biases = weights_of(make(5).layers[0]).stacked()  # type: ignore[arg-type]
     ids = torch.randint(LETTERS, (1, 2, 8), device=DEVICE)
     x = torch.eye(LETTERS, 3, device=DEVICE)[None, None]
-    arguments = (x, ids, weights, biases, [], [LETTERS, 8, 2], [0, 0], *EXACT, GATES)
+    arguments = (x, ids, weights, biases, [], [LETTERS, 8, 2, 999], [0, 0], *EXACT, GATES)
     utilities = ("test_schema", "test_autograd_registration", "test_faketensor")
     torch.library.opcheck(sweep_forward, arguments, test_utils=utilities)

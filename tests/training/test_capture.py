@@ -28,13 +28,14 @@ class Steps:
             "CUDAGraph": lambda: SimpleNamespace(replay=lambda: self.made.append(-1)),
             "graph": self.capture,
             "graph_pool_handle": object,
-            "Stream": lambda: stream,
+            "Stream": lambda device: stream,
+            "device": lambda device: nullcontext(),
             "stream": lambda stream: nullcontext(),
             "current_stream": lambda: stream,
         }
         for name, fake in fakes.items():
             monkeypatch.setattr(torch.cuda, name, fake)
-        self.steps = CapturedSteps(self.step, torch.device("cpu"), self.said.append)
+        self.steps = CapturedSteps(torch.device("cpu"), self.said.append)
 
     @contextmanager
     def capture(self, *arguments: object, stream: object = None) -> Iterator[None]:
@@ -54,23 +55,23 @@ class Steps:
 
 def test_each_length_is_made_once_and_replayed(monkeypatch: pytest.MonkeyPatch) -> None:
     case = Steps(monkeypatch)
-    given = [float(case.steps(length)) for length in (5, 7, 5, 5, 7)]
+    given = [float(case.steps(case.step, length)) for length in (5, 7, 5, 5, 7)]
     assert given == [5, 7, 5, 5, 7]
     assert case.made == [5, 7, -1, -1, -1]
     assert case.said == []
 
 
 def test_what_is_replayed_is_a_copy(monkeypatch: pytest.MonkeyPatch) -> None:
-    steps = Steps(monkeypatch).steps
-    steps(5)
-    first = steps(5)
-    steps(5).zero_()
+    case = Steps(monkeypatch)
+    case.steps(case.step, 5)
+    first = case.steps(case.step, 5)
+    case.steps(case.step, 5).zero_()
     assert first == 5
 
 
 def test_refusals_are_told_once_and_nothing_is_lost(monkeypatch: pytest.MonkeyPatch) -> None:
     case = Steps(monkeypatch, refused="no such thing\nand more")
-    assert [float(case.steps(length)) for length in (5, 5, 7)] == [5, 5, 7]
+    assert [float(case.steps(case.step, length)) for length in (5, 5, 7)] == [5, 5, 7]
     assert case.made == [5, 5, 7]
     assert case.said == ["steps are not captured, and so slower: no such thing"]
 

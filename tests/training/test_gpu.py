@@ -115,7 +115,7 @@ def test_a_new_length_is_captured_once(monkeypatch: pytest.MonkeyPatch) -> None:
     def fails(length: int) -> None:
         raise AssertionError(f"length {length} was not captured")
 
-    monkeypatch.setattr(trainer._update, "step", fails)
+    monkeypatch.setattr(trainer, "_update_once", fails)
     trainer.update(20)
     assert trainer.read_metrics().loss.isfinite().all()
 
@@ -136,7 +136,7 @@ def test_what_cannot_be_captured_runs_all_the_same(
         refused(made)
         return made
 
-    monkeypatch.setattr(trainer._update, "step", waits)
+    monkeypatch.setattr(trainer, "_update_once", waits)
     for one in (trainer, plain):
         one.update(10)
     assert len(said) == 1

@@ -163,6 +163,12 @@ def test_gradients_of_repeating_blocks() -> None:
         assert_rel("value", got, want, 1e-12)
 
 
+def test_tables_have_no_more_entries_than_they_may() -> None:
+    entries = [Table(level, 2, (1 << level,)).entries for level in range(5)]
+    for most, expected in ((1 << 62, 5), (entries[3], 4), (entries[3] - 1, 3)):
+        assert len(tables_for(Words(2, 64), 64, 10**6, most=4, extra=0, entries=most)) == expected
+
+
 def test_a_tail_is_computed_once() -> None:
     """Empty cells are one block a level, and a block across the border is one of few."""
     words = Words(2, 5)
