@@ -32,7 +32,8 @@ def kept(make: Callable[Given, Made]) -> Callable[Given, Made]:
     @wraps(make)
     def known(*given: Given.args, **named: Given.kwargs) -> Made:
         made = cast(Callable[Given, Made], once)(*given, **named)
-        if torch.cuda.is_initialized() and torch.cuda.is_current_stream_capturing():
+        is_in_use: bool = torch.cuda.is_initialized()  # type: ignore[no-untyped-call]
+        if is_in_use and torch.cuda.is_current_stream_capturing():
             _captured[id(made)] = made
         return made
 
