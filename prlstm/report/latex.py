@@ -1,0 +1,112 @@
+"""Text for LaTeX: what is special there is escaped, curves become pictures of pgfplots."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from prlstm.report.figures import COLOURS
+
+SPECIAL = {
+    "\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}",
+    **{c: "\\" + c for c in "&%$#_{}"},
+}  # fmt: skip
+DASHES = ("solid", "dashed", "dashdotted", "densely dotted")
+# more points than this say nothing more on paper, and TeX's memory is small
+MOST_POINTS = 200
+
+
+@dataclass(frozen=True)
+class LatexCurve:
+    """A curve that looks as number `look` does, and ends with a mark."""
+
+    look: int
+    label: str
+    x: Sequence[float]
+    y: Sequence[float]
+    mark: str
+
+
+@dataclass(frozen=True)
+class LatexAxis:
+    """A pair of axes; `lines` are levels to compare with."""
+
+    title: str
+    x: str
+    y: str
+    log_x: bool
+    log_y: bool
+    lines: Sequence[float]
+    curves: Sequence[LatexCurve]
+
+
+def escape(text: str) -> str:
+    """Text that LaTeX prints as it is."""
+    return "".join(SPECIAL.get(c, c) for c in text)
+
+
+def group_plot(axes: Sequence[LatexAxis], columns: int, labels: Sequence[str]) -> str:
+    """Axes side by side, with one legend. Needs pgfplots and its library groupplots."""
+    rows = -(-len(axes) // columns)
+    lines = [
+        r"% needs \usepackage{pgfplots}\usepgfplotslibrary{groupplots}\pgfplotsset{compat=1.17}",
+        r"\begin{tikzpicture}",
+        *(
+            rf"\definecolor{{curve{number}}}{{HTML}}{{{colour[1:].upper()}}}"
+            for number, colour in enumerate(COLOURS)
+        ),
+        r"\begin{groupplot}[",
+        rf"  group style={{group size={columns} by {rows}, horizontal sep=1.6cm, "
+        "vertical sep=1.8cm},",
+        r"  width=6cm, height=5cm, title style={font=\small}, label style={font=\small},",
+        r"  tick label style={font=\scriptsize}, legend columns=2,",
+        r"  legend style={font=\scriptsize, draw=none},",
+        "]",
+    ]
+    for number, one in enumerate(axes):
+        lines += _axis(one, labels if number == 0 else ())
+    lines += [
+        r"\end{groupplot}",
+        rf"\path (group c1r{rows}.south west) -- (group c{columns}r1.south east);",
+        rf"\node[anchor=north] at ([yshift=-1.2cm]group c1r{rows}.south)",
+        r"  {\pgfplotslegendfromname{chartlegend}};",
+        r"\end{tikzpicture}",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _axis(axis: LatexAxis, legend: Sequence[str]) -> list[str]:
+    options = [f"title={{{escape(axis.title)}}}", f"xlabel={{{escape(axis.x)}}}"]
+    options += [f"ylabel={{{escape(axis.y)}}}"]
+    options += [f"{name}mode=log" for name, is_log in (("x", axis.log_x), ("y", axis.log_y)) if is_log]
+    if legend:
+        options.append("legend to name=chartlegend")
+    lines = [rf"\nextgroupplot[{', '.join(options)}]"]
+    for label in legend:
+        look = _look(list(legend).index(label))
+        lines += [rf"\addlegendimage{{{look}}}", rf"\addlegendentry{{{escape(label)}}}"]
+    for curve in axis.curves:
+        points = " ".join(f"({x:g},{y:g})" for x, y in _thinned(curve.x, curve.y))
+        lines.append(rf"\addplot[{_look(curve.look)}, forget plot] coordinates {{{points}}};")
+        if curve.mark and curve.x:
+            last = f"({curve.x[-1]:g},{curve.y[-1]:g})"
+            lines.append(
+                rf"\addplot[{_look(curve.look)}, only marks, mark={curve.mark}, forget plot] "
+                rf"coordinates {{{last}}};"
+            )
+    for level in axis.lines:
+        xs = [x for curve in axis.curves for x in curve.x]
+        if xs:
+            ends = f"({min(xs):g},{level:g}) ({max(xs):g},{level:g})"
+            lines.append(rf"\addplot[gray, dotted, forget plot] coordinates {{{ends}}};")
+    return lines
+
+
+def _look(number: int) -> str:
+    return f"curve{number % len(COLOURS)}, {DASHES[number % len(DASHES)]}, thick"
+
+
+def _thinned(x: Sequence[float], y: Sequence[float]) -> list[tuple[float, float]]:
+    """Evenly chosen points, the last among them; without those that are no numbers."""
+    points = [p for p in zip(x, y, strict=True) if all(map(math.isfinite, p))]
+    every = max(1, -(-len(points) // MOST_POINTS))
+    return [*points[:-1:every], *points[-1:]]
