@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from rich.console import Console
 from rich.table import Table
 
+from prlstm.report import numbers
 from prlstm.report.paper import published
 from prlstm.training.results import Result, summary
 
@@ -24,7 +25,7 @@ def percent(share: float | None) -> str:
     """A share as a person reads it, rounded down: what is not all is not 100 %."""
     if share is None or math.isnan(share):
         return "-"
-    return f"{math.floor(round(1000 * share, 6)) / 10:.1f} %"
+    return f"{numbers.percent(share)} %"
 
 
 def duration(seconds: float) -> str:

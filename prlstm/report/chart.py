@@ -5,7 +5,7 @@ import io
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -106,12 +106,12 @@ def draw(chart: Chart) -> Figure:
     return figure
 
 
-def _look(number: int) -> tuple[str, str]:
+def _look(number: int) -> tuple[str, Any]:
     """Colour and style: curves that cover each other are still seen."""
     return COLOURS[number % len(COLOURS)], STYLES[number % len(STYLES)]
 
 
-def _draw_panel(axes: Axes, panel: Panel, looks: Mapping[str, tuple[str, str]]) -> None:
+def _draw_panel(axes: Axes, panel: Panel, looks: Mapping[str, tuple[str, Any]]) -> None:
     for curve in panel.curves:
         colour, style = looks[curve.label]
         alone = "." if len(curve.x) == 1 else ""
@@ -137,7 +137,7 @@ def _draw_panel(axes: Axes, panel: Panel, looks: Mapping[str, tuple[str, str]]) 
 
 
 def as_latex(chart: Chart) -> str:
-    """The chart as a picture of pgfplots, to be put into a document with `\\input`."""
+    """The chart as a picture of pgfplots, to be put into a document."""
     looks = {label: number for number, label in enumerate(chart.labels)}
     axes = [
         LatexAxis(

@@ -77,7 +77,9 @@ def group_plot(axes: Sequence[LatexAxis], columns: int, labels: Sequence[str]) -
 def _axis(axis: LatexAxis, legend: Sequence[str]) -> list[str]:
     options = [f"title={{{escape(axis.title)}}}", f"xlabel={{{escape(axis.x)}}}"]
     options += [f"ylabel={{{escape(axis.y)}}}"]
-    options += [f"{name}mode=log" for name, is_log in (("x", axis.log_x), ("y", axis.log_y)) if is_log]
+    options += [
+        f"{name}mode=log" for name, is_log in (("x", axis.log_x), ("y", axis.log_y)) if is_log
+    ]
     if legend:
         options.append("legend to name=chartlegend")
     lines = [rf"\nextgroupplot[{', '.join(options)}]"]

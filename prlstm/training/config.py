@@ -13,6 +13,9 @@ from prlstm.training.curriculum import Curriculum
 from prlstm.training.precision import PRECISIONS
 from prlstm.training.schedule import Schedule
 
+# settings that are settings of a part
+PARTS: dict[str, type[Any]] = {"curriculum": Curriculum, "schedule": Schedule}
+
 
 @dataclass(frozen=True, kw_only=True)
 class RunConfig:
@@ -67,8 +70,26 @@ class RunConfig:
     @staticmethod
     def from_json(given: dict[str, Any]) -> "RunConfig":
         """The configuration that `as_json` wrote."""
-        parts = {"curriculum": Curriculum, "schedule": Schedule}
-        return RunConfig(**{k: parts[k](**v) if k in parts else v for k, v in given.items()})
+        return RunConfig(**{k: PARTS[k](**v) if k in PARTS else v for k, v in given.items()})
+
+    @staticmethod
+    def from_own(task: str, model: str, own: Mapping[str, Any], seed: int = 0) -> "RunConfig":
+        """The configuration of which `own` gives these settings.
+
+        >>> config = RunConfig.from_own("parity_check", "lstm", {"schedule.rate": 0.01})
+        >>> config.schedule.rate, config.own()
+        (0.01, {'schedule.rate': 0.01})
+        """
+        given = RunConfig(task=task, model=model, seed=seed).as_json()
+        for name, value in own.items():
+            part, _, inner = name.partition(".")
+            if part in PARTS:
+                given[part][inner] = value
+            elif name in given:
+                given[name] = value
+            else:
+                given["hyper_parameters"][name] = value
+        return RunConfig.from_json(given)
 
     def own(self) -> dict[str, Any]:
         """The settings that are not as usual, seeds aside: by name, those of parts with a dot."""

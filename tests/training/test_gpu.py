@@ -39,7 +39,8 @@ def test_stacked_seeds_are_trained_as_alone(model: str) -> None:
     metrics, weights = together.read_metrics(), [c.weights for c in take(together)]
     on_cpu = Trainer(runs, "cpu")
     on_cpu.update(20)
-    assert_rel("CPU", metrics.loss, on_cpu.read_metrics().loss, 1e-9)
+    # Adam's first steps take the sign of what may be rounding: it grows from step to step
+    assert_rel("CPU", metrics.loss, on_cpu.read_metrics().loss, 1e-7)
     for row, one in enumerate(runs):
         alone = Trainer([one], "cuda", capture=False)
         alone.update(20)

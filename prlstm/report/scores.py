@@ -1,0 +1,179 @@
+"""Scores of many runs as the cells of a table."""
+
+import statistics
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from prlstm import tasks
+from prlstm.files import Row
+from prlstm.report.columns import PRECISION, Column
+from prlstm.report.paper import tables
+from prlstm.report.statistics import score_interval, share_interval
+
+# a run that reaches this has succeeded
+SUCCESS = 0.9
+USUAL_PRECISION = "float32"
+
+
+@dataclass(frozen=True)
+class SeedScore:
+    """One run: the score of its last weights, with its interval, and that of its best ones."""
+
+    seed: int
+    step: int
+    samples: int
+    score: float
+    low: float
+    high: float
+    best: float | None
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A task and a model: what the paper says, what guessing gets, what our seeds have reached.
+
+    `failed` tells why runs stopped that have no score.
+    """
+
+    task: str
+    column: Column
+    paper: float | None
+    seeds: tuple[SeedScore, ...]
+    failed: tuple[str, ...]
+    precision: str
+    made_with: tuple[Mapping[str, Any], ...]
+
+    @property
+    def floor(self) -> float:
+        """What the best predictor scores that does not read the word."""
+        return tasks.get(self.task).floors.best
+
+    @property
+    def most(self) -> float:
+        """The protocol's number."""
+        return max(one.score for one in self.seeds)
+
+    @property
+    def best_seed(self) -> SeedScore:
+        """The one that has it."""
+        return max(self.seeds, key=lambda one: one.score)
+
+    @property
+    def median(self) -> float:
+        """Over seeds."""
+        return statistics.median(one.score for one in self.seeds)
+
+    @property
+    def succeeded(self) -> int:
+        """How many seeds."""
+        return sum(one.score >= SUCCESS for one in self.seeds)
+
+    @property
+    def steps(self) -> tuple[int, int]:
+        """The fewest and the most that stand behind it."""
+        made = [one.step for one in self.seeds]
+        return min(made), max(made)
+
+    @property
+    def is_solved(self) -> bool:
+        """As the protocol says: at least one seed succeeded."""
+        return bool(self.seeds) and self.most >= SUCCESS
+
+    @property
+    def is_floor_enough(self) -> bool:
+        """Whether guessing alone would pass."""
+        return self.floor >= SUCCESS
+
+    @property
+    def chance(self) -> tuple[float, float]:
+        """With which a seed succeeds: an interval."""
+        return share_interval(self.succeeded, len(self.seeds))
+
+
+def score_cells(
+    rows: Iterable[Row], columns: Sequence[Column], names: Sequence[str], table: str
+) -> dict[tuple[str, str], Cell]:
+    """The cells of a table, by task and column; those without a row have no seeds.
+
+    Of each run the row of the most steps counts; of runs in several precisions those do that went
+    furthest, and of these those with most seeds.
+    """
+    known = list(rows)
+    found = {}
+    for column in columns:
+        mine = [row for row in known if column.fits(row)]
+        for task in names:
+            here = [row for row in mine if row["task"] == task]
+            found[task, column.name] = _cell(task, column, here, table)
+    return found
+
+
+def _cell(task: str, column: Column, rows: list[Row], table: str) -> Cell:
+    paper = tables().get(table, {}).get(column.name, {}).get(task)
+    groups: dict[str, list[Row]] = {}
+    for row in rows:
+        groups.setdefault(row["setting"].get(PRECISION, USUAL_PRECISION), []).append(row)
+    precision, chosen = max(groups.items(), key=_backing, default=(USUAL_PRECISION, []))
+    last = _furthest(row for row in chosen if row["weights"] == "last")
+    best = _furthest(row for row in chosen if row["weights"] == "best")
+    scores = []
+    for seed, row in sorted(last.items()):
+        low, high = score_interval(*counts(row))
+        # weights that validated best on the way to this step
+        other = best.get(seed, {}).get("score")
+        scores.append(SeedScore(seed, row["step"], row["samples"], row["score"], low, high, other))
+    failed = {row["seed"]: row["failed"] for row in chosen if row["weights"] == "none"}
+    made = {json_key(row["made_with"]): row["made_with"] for row in last.values()}
+    return Cell(
+        task,
+        column,
+        None if paper is None else paper / 100,
+        tuple(scores),
+        tuple(why for seed, why in failed.items() if seed not in last),
+        precision,
+        tuple(made.values()),
+    )
+
+
+def json_key(made_with: Mapping[str, Any]) -> tuple[str, ...]:
+    """What tells where a row was made."""
+    return tuple(str(made_with.get(name)) for name in ("device", "torch", "commit"))
+
+
+def _furthest(rows: Iterable[Row]) -> dict[int, Row]:
+    """By seed the row of the most steps, of these that of the most words, of these the last."""
+    found: dict[int, Row] = {}
+    for row in rows:
+        known = found.get(row["seed"])
+        if known is None or _thorough(row) >= _thorough(known):
+            found[row["seed"]] = row
+    return found
+
+
+def _thorough(row: Row) -> tuple[int, int]:
+    return row["step"], row["samples"]
+
+
+def _backing(group: tuple[str, list[Row]]) -> tuple[int, int]:
+    """The steps and seeds behind rows of one precision."""
+    rows = group[1]
+    return max(row["step"] for row in rows), len({row["seed"] for row in rows})
+
+
+def counts(row: Row) -> tuple[list[list[int]], list[list[int]]]:
+    """Right and all answers of a row, by length and sub-batch.
+
+    A length whose sub-batches have equally many answers says so with one number.
+    """
+    correct = row["correct"]
+    total = [
+        of if isinstance(of, list) else [of] * len(right)
+        for right, of in zip(correct, row["total"], strict=True)
+    ]
+    return correct, total
+
+
+def packed_totals(total: Sequence[Sequence[int]]) -> list[int | list[int]]:
+    """What `counts` reads."""
+    return [of[0] if len(set(of)) == 1 else list(of) for of in total]
