@@ -2,4 +2,6 @@
 
 from prlstm.cli import app
 
-app(prog_name="prlstm")
+# processes that it starts import it as well
+if __name__ == "__main__":
+    app(prog_name="prlstm")

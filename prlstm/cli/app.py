@@ -9,7 +9,9 @@ from prlstm.cli.evaluate import evaluate
 from prlstm.cli.models import app as models
 from prlstm.cli.plot import plot
 from prlstm.cli.predict import predict
+from prlstm.cli.reproduce import app as reproduce
 from prlstm.cli.runs import runs
+from prlstm.cli.sweep import sweep
 from prlstm.cli.tasks import app as tasks
 from prlstm.cli.train import resume, train
 from prlstm.cli.tree import tree
@@ -44,6 +46,8 @@ app.command("eval")(evaluate)
 app.command()(predict)
 app.command()(plot)
 app.command()(runs)
+app.command()(sweep)
+app.add_typer(reproduce, name="reproduce")
 app.add_typer(tasks, name="tasks")
 app.add_typer(models, name="models")
 app.command()(tree)

@@ -2,8 +2,14 @@
 
 import math
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
+import time
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
+
+from prlstm.experiments.crew import Choice
+from prlstm.experiments.runs import Store, Wanted
+from prlstm.report.paper import tables
+from prlstm.training import Request
 
 # every cell is seen after so many steps, then after some three times as many, and so on
 MILESTONES = (1_000, 3_000, 10_000, 30_000, 100_000, 300_000, 1_000_000)
@@ -16,20 +22,45 @@ UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
 
 @dataclass(frozen=True)
 class Standing:
-    """How far a cell is: steps made, the score they reached, what the paper reports."""
+    """How far a cell is: the step that is scored, that from which training goes on, its score."""
 
-    step: int
+    scored: int
+    made: int
     score: float | None
     paper: float | None
-    seconds_per_step: float | None
+    seconds_per_step: float
 
 
-def next_milestone(step: int, steps: int) -> int:
-    """The step at which a cell that stands at `step` is scored next."""
-    return min(steps, next((at for at in MILESTONES if at > step), steps))
+def in_order(cells: Sequence[Wanted], request: Request, store: Store) -> Choice:
+    """Every cell as far as is asked, one after the other."""
+
+    def choose(busy: Collection[int]) -> tuple[int, Request] | None:
+        for number, cell in enumerate(cells):
+            if number not in busy and store.missing(cell, request):
+                return number, request
+        return None
+
+    return choose
 
 
-def choose(
+def by_gain(
+    cells: Sequence[Wanted], request: Request, store: Store, table: str, deadline: float
+) -> Choice:
+    """What tells most for its time, until the clock (`time.monotonic`) says so."""
+
+    def choose(busy: Collection[int]) -> tuple[int, Request] | None:
+        left = deadline - time.monotonic()
+        free = [number for number in range(len(cells)) if number not in busy]
+        found = best_next([_standing(cells[n], store, table, request.steps) for n in free], request.steps, left)
+        if found is None:
+            return None
+        place, goal = found
+        return free[place], replace(request, steps=goal)
+
+    return choose
+
+
+def best_next(
     standings: Sequence[Standing], steps: int, seconds_left: float
 ) -> tuple[int, int] | None:
     """Which cell is trained next, and to which step; None if nothing fits into the time.
@@ -37,31 +68,51 @@ def choose(
     First those that nobody has seen; then where the distance to the paper's score is greatest for
     the time that the next milestone takes.
     """
+    if seconds_left <= 0:
+        return None
     for number, one in enumerate(standings):
-        if one.step == 0:
+        if one.scored == 0:
             return number, next_milestone(0, steps)
     gains = []
     for number, one in enumerate(standings):
-        goal = next_milestone(one.step, steps)
         each = one.seconds_per_step
-        assert each is not None, "what was trained has taken time"
-        if goal == one.step:
-            continue
-        fitting = one.step + int(seconds_left / max(each, 1e-9)) // PORTION * PORTION
-        goal = min(goal, fitting)
-        if goal <= one.step:
-            continue
-        gains.append((_gap(one) / ((goal - one.step) * each), -number, goal))
+        fitting = one.made + int(seconds_left / max(each, 1e-9)) // PORTION * PORTION
+        goal = min(next_milestone(one.scored, steps), fitting)
+        if goal > one.scored:
+            gains.append((_gap(one) / max(1e-9, (goal - one.made) * each), -number, goal))
     if not gains:
         return None
     _, number, goal = max(gains)
     return -number, goal
 
 
+def next_milestone(step: int, steps: int) -> int:
+    """The step at which a cell that stands at `step` is scored next."""
+    return min(steps, next((at for at in MILESTONES if at > step), steps))
+
+
 def _gap(one: Standing) -> float:
     """How far a score is from the paper's; what the paper does not have, from all right."""
     goal = 1.0 if one.paper is None else one.paper
     return max(LEAST_GAP, goal - (one.score or 0.0))
+
+
+def _standing(cell: Wanted, store: Store, table: str, most: int) -> Standing:
+    answers = store.answers(cell)
+    rows = [row for row in answers if row["weights"] == "last"]
+    steps = {config.name: 0 for config in cell.configs}
+    for row in rows:
+        steps[row["run"]] = max(steps[row["run"]], row["step"])
+    # nobody waits for a run that failed
+    steps |= {row["run"]: most for row in answers if row.get("failed")}
+    percent = tables().get(table, {}).get(cell.column.name, {}).get(cell.task)
+    return Standing(
+        scored=min(steps.values()),
+        made=store.made(cell),
+        score=max((row["score"] for row in rows), default=None),
+        paper=None if percent is None else percent / 100,
+        seconds_per_step=max((row["seconds"] / row["step"] for row in rows), default=0.0),
+    )
 
 
 def read_budget(text: str) -> float:

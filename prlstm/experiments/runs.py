@@ -8,9 +8,10 @@ import torch
 
 from prlstm.environment import environment
 from prlstm.files import Row
-from prlstm.report.columns import Column
-from prlstm.report.rows import CURVES, SCORES, append_results, read_results
-from prlstm.report.scores import packed_totals
+from prlstm.report.columns import PRECISION, Column
+from prlstm.report.rows import SCORES, append_results, read_results
+from prlstm.report.scores import as_ranges, packed_totals
+from prlstm.tasks.floors import SCORED
 from prlstm.training import Event, Report, Request, RunConfig, RunFolder, score, train
 from prlstm.training.events import Stopped
 from prlstm.training.runs import METRICS
@@ -18,23 +19,23 @@ from prlstm.training.scoring import kinds_of_weights
 
 # points of a curve in one row
 MOST_POINTS = 200
-COLUMNS_OF_A_CURVE = ("seconds", "loss", "accuracy")
 
 
 @dataclass(frozen=True)
 class Wanted:
-    """A cell of a table: a task, a column, and the seeds that are to be trained, together."""
+    """A cell of a table: a task, a column, and seeds, which are trained together."""
 
     task: str
     column: Column
-    configs: tuple[RunConfig, ...]
+    seeds: tuple[int, ...]
+    precision: str
 
-    @staticmethod
-    def of(task: str, column: Column, seeds: Sequence[int], precision: str) -> "Wanted":
-        """The cell of a column, computed in some precision."""
-        own = {**column.setting, "precision": precision}
-        first = RunConfig.from_own(task, column.model, own)
-        return Wanted(task, column, tuple(first.with_seed(seed) for seed in seeds))
+    @property
+    def configs(self) -> tuple[RunConfig, ...]:
+        """The runs."""
+        own = {**self.column.setting, PRECISION: self.precision}
+        first = RunConfig.from_own(self.task, self.column.model, own)
+        return tuple(first.with_seed(seed) for seed in self.seeds)
 
     @property
     def name(self) -> str:
@@ -44,28 +45,39 @@ class Wanted:
 
 @dataclass(frozen=True)
 class Store:
-    """Where rows are kept, and where runs are."""
+    """Where rows are kept, and where runs are; of some experiments the curves alone are wanted."""
 
     results: Path
     runs: Path
-
-    def scores(self) -> list[Row]:
-        """All rows of scores."""
-        return read_results(self.results / SCORES)
+    curves: str
+    is_scored: bool = True
+    lengths: tuple[int, ...] = tuple(SCORED)
 
     def missing(self, wanted: Wanted, request: Request) -> list[RunConfig]:
         """Those runs of a cell that no row answers: none that went so far, and none that failed."""
-        answered = {
-            row["run"]
-            for row in self.scores()
-            if row["weights"] == "none"
-            or (
-                row["weights"] == "last"
-                and row["step"] >= request.steps
-                and row["samples"] >= request.samples
-            )
-        }
+        answered = {row["run"] for row in self._rows() if self._is_answer(row, request)}
         return [config for config in wanted.configs if config.name not in answered]
+
+    def answers(self, wanted: Wanted) -> list[Row]:
+        """The rows of a cell."""
+        names = {config.name for config in wanted.configs}
+        return [row for row in self._rows() if row["run"] in names]
+
+    def made(self, wanted: Wanted) -> int:
+        """From which step on training would go on."""
+        folders = (RunFolder(self.runs / one.name, one) for one in wanted.configs)
+        return min(folder.step() or 0 for folder in folders)
+
+    def _rows(self) -> list[Row]:
+        return read_results(self.results / (SCORES if self.is_scored else self.curves))
+
+    def _is_answer(self, row: Row, request: Request) -> bool:
+        if row.get("failed"):
+            return True
+        if not self.is_scored:
+            return bool(row["step"][-1] >= request.steps)
+        is_last = row["weights"] == "last" and row["lengths"] == as_ranges(self.lengths)
+        return bool(is_last and row["step"] >= request.steps and row["samples"] >= request.samples)
 
 
 def make(
@@ -92,14 +104,15 @@ def make(
         assert failed
     folders = [RunFolder(store.runs / config.name, config) for config in missing]
     whole = [folder for folder in folders if folder not in failed]
-    made_with = environment(device)
-    curves = (_curve(folder, store, made_with) for folder in whole)
-    append_results(store.results / CURVES, [row for row in curves if row is not None])
-    rows = _scored(whole, request, device, report, made_with)
+    made_with = {"made_with": environment(device)}
+    curves = [row | made_with for folder in whole for row in _curve(folder, store)]
+    append_results(store.results / store.curves, curves)
+    rows = _scored(whole, request, store, device, report) if store.is_scored else []
     for folder, why in failed.items():
-        told_row = {"weights": "none", "step": folder.step() or 0, "failed": why}
-        rows.append(_known(folder) | told_row | {"made_with": made_with})
-    append_results(store.results / SCORES, rows)
+        step = folder.step() or 0
+        rows.append(_known(folder) | {"weights": "none", "step": step, "failed": why})
+    if rows:
+        append_results(store.results / SCORES, [row | made_with for row in rows])
 
 
 def _known(folder: RunFolder) -> Row:
@@ -117,9 +130,9 @@ def _known(folder: RunFolder) -> Row:
 def _scored(
     folders: Sequence[RunFolder],
     request: Request,
+    store: Store,
     device: torch.device,
     report: Report,
-    made_with: Row,
 ) -> list[Row]:
     """Rows of the last weights, and of the best ones where they are others."""
     by_kind: dict[str, list[RunFolder]] = {}
@@ -128,7 +141,7 @@ def _scored(
             by_kind.setdefault(kind, []).append(folder)
     rows = []
     for kind, some in by_kind.items():
-        counts = score(some, kind, samples=request.samples, device=device, report=report)
+        counts = score(some, kind, store.lengths, request.samples, device=device, report=report)
         for folder, count in zip(some, counts, strict=True):
             weights = folder.weights(kind)
             assert weights is not None
@@ -137,32 +150,31 @@ def _scored(
                 | {
                     "weights": kind,
                     "step": weights.step,
+                    "seconds": folder.rows(METRICS)[-1]["seconds"],
                     "samples": request.samples,
-                    "first_length": count.lengths[0],
+                    "lengths": as_ranges(count.lengths),
                     "score": count.score,
                     "correct": count.correct.tolist(),
                     "total": packed_totals(count.total.tolist()),
-                    "made_with": made_with,
                 }
             )
     return rows
 
 
-def _curve(folder: RunFolder, store: Store, made_with: Row) -> Row | None:
-    """What a run has learned since the last row of its curve."""
-    name = folder.config.name
-    before = [row["step"][-1] for row in read_results(store.results / CURVES) if row["run"] == name]
-    last = max(before, default=0)
-    new = [row for row in folder.rows(METRICS) if row["step"] > last]
+def _curve(folder: RunFolder, store: Store) -> list[Row]:
+    """A row of what a run has learned since the last row of its curve, if it has."""
+    name, path = folder.config.name, store.results / store.curves
+    before = [row["step"][-1] for row in read_results(path) if row["run"] == name]
+    new = [row for row in folder.rows(METRICS) if row["step"] > max(before, default=0)]
     if not new:
-        return None
-    parts = {column: [] for column in ("step", *COLUMNS_OF_A_CURVE)}  # type: dict[str, list[Any]]
+        return []
+    parts: dict[str, list[float]] = {"step": [], "seconds": [], "loss": [], "accuracy": []}
     for some in _pieces(new):
         parts["step"].append(some[-1]["step"])
         parts["seconds"].append(some[-1]["seconds"])
         for column in ("loss", "accuracy"):
             parts[column].append(round(sum(row[column] for row in some) / len(some), 6))
-    return _known(folder) | parts | {"made_with": made_with}
+    return [_known(folder) | parts]
 
 
 def _pieces(rows: Sequence[Row]) -> Iterable[Sequence[Row]]:

@@ -8,26 +8,37 @@ from prlstm.files import Row
 from prlstm.report.paper import SMALL
 
 # of all settings this one alone may differ within a column: it is told beside the numbers
-PRECISION = "precision"
+PRECISION, USUAL_PRECISION = "precision", "float32"
 
 
 @dataclass(frozen=True)
 class Column:
-    """A model in a table; `setting` are its settings that are not as usual, by name."""
+    """A model in a table; `setting` are its settings that are not as usual, by name.
+
+    Unless it names one, a column holds runs of any precision.
+    """
 
     name: str
     title: str
     model: str
     setting: Mapping[str, Any] = field(default_factory=dict)
+    precision: str | None = None
 
     def fits(self, row: Row) -> bool:
         """Whether a row of scores is of this column."""
         own = {name: value for name, value in row["setting"].items() if name != PRECISION}
+        if self.precision not in (None, precision_of(row)):
+            return False
         return bool(row["model"] == self.model and own == dict(self.setting))
 
     def with_settings(self, more: Mapping[str, Any]) -> "Column":
         """The same model with other settings as well."""
         return replace(self, setting={**self.setting, **more})
+
+
+def precision_of(row: Row) -> str:
+    """In which a run was computed."""
+    return str(row["setting"].get(PRECISION, USUAL_PRECISION))
 
 
 def _refined(model: str, title: str, refine: int) -> Column:

@@ -7,8 +7,8 @@ from prlstm.files import Row, append_rows, read_rows
 
 # what a row's `schema` says; another version is another meaning of its numbers
 SCHEMA = 1
-SCORES, CURVES, SCALING = "scores.jsonl", "curves.jsonl", "scaling.jsonl"
-GROWTH, GRADIENTS = "growth.jsonl", "gradients.jsonl"
+SCORES, CURVES, FIGURE3 = "scores.jsonl", "curves.jsonl", "figure3.jsonl"
+SCALING, GROWTH, GRADIENTS = "scaling.jsonl", "growth.jsonl", "gradients.jsonl"
 
 
 def read_results(path: Path) -> list[Row]:

@@ -7,13 +7,15 @@ from typing import Any
 
 from prlstm import tasks
 from prlstm.files import Row
-from prlstm.report.columns import PRECISION, Column
+from prlstm.report.columns import USUAL_PRECISION, Column, precision_of
 from prlstm.report.paper import tables
 from prlstm.report.statistics import score_interval, share_interval
+from prlstm.tasks.floors import SCORED
 
 # a run that reaches this has succeeded
 SUCCESS = 0.9
-USUAL_PRECISION = "float32"
+# the lengths of the scores of a table
+PROTOCOL = [[SCORED[0], SCORED[-1]]]
 
 
 @dataclass(frozen=True)
@@ -92,14 +94,18 @@ class Cell:
 
 
 def score_cells(
-    rows: Iterable[Row], columns: Sequence[Column], names: Sequence[str], table: str
+    rows: Iterable[Row],
+    columns: Sequence[Column],
+    names: Sequence[str],
+    table: str,
+    lengths: list[list[int]] = PROTOCOL,
 ) -> dict[tuple[str, str], Cell]:
     """The cells of a table, by task and column; those without a row have no seeds.
 
     Of each run the row of the most steps counts; of runs in several precisions those do that went
     furthest, and of these those with most seeds.
     """
-    known = list(rows)
+    known = [row for row in rows if row.get("failed") or row["lengths"] == lengths]
     found = {}
     for column in columns:
         mine = [row for row in known if column.fits(row)]
@@ -113,7 +119,7 @@ def _cell(task: str, column: Column, rows: list[Row], table: str) -> Cell:
     paper = tables().get(table, {}).get(column.name, {}).get(task)
     groups: dict[str, list[Row]] = {}
     for row in rows:
-        groups.setdefault(row["setting"].get(PRECISION, USUAL_PRECISION), []).append(row)
+        groups.setdefault(precision_of(row), []).append(row)
     precision, chosen = max(groups.items(), key=_backing, default=(USUAL_PRECISION, []))
     last = _furthest(row for row in chosen if row["weights"] == "last")
     best = _furthest(row for row in chosen if row["weights"] == "best")
@@ -172,6 +178,21 @@ def counts(row: Row) -> tuple[list[list[int]], list[list[int]]]:
         for right, of in zip(correct, row["total"], strict=True)
     ]
     return correct, total
+
+
+def as_ranges(lengths: Iterable[int]) -> list[list[int]]:
+    """Lengths in order, as first and last of those that follow each other.
+
+    >>> as_ranges([41, 42, 43, 100])
+    [[41, 43], [100, 100]]
+    """
+    ranges: list[list[int]] = []
+    for length in lengths:
+        if ranges and length == ranges[-1][1] + 1:
+            ranges[-1][1] = length
+        else:
+            ranges.append([length, length])
+    return ranges
 
 
 def packed_totals(total: Sequence[Sequence[int]]) -> list[int | list[int]]:

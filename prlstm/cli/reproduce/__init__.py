@@ -2,7 +2,24 @@
 
 import typer
 
+from prlstm.cli.reproduce.trained import figure3, score_table
+
 app = typer.Typer(
     help="The paper's tables and figures: measured, trained, continued, drawn.",
     no_args_is_help=True,
 )
+app.command()(
+    score_table(
+        "table2",
+        "Table 2: fifteen tasks, six models, ten seeds, 1,000,000 steps, scored at 41 to 500.\n\n"
+        "Stopped at any time, the same command goes on; cells that rows answer are skipped.",
+    )
+)
+app.command()(
+    score_table(
+        "table3",
+        "Table 3, the ablation: fewer features, other numbers of refinements, ReLU cells.\n\n"
+        "Stopped at any time, the same command goes on; cells that rows answer are skipped.",
+    )
+)
+app.command()(figure3)

@@ -16,3 +16,20 @@ def say_written(console: Console, paths: Sequence[Path]) -> None:
     console.print("\nWritten:", highlight=False)
     for path in paths:
         console.print(f"  {path}", highlight=False, markup=False, soft_wrap=True)
+
+
+def read_names(text: str | None, known: Sequence[str], given_as: str) -> list[str]:
+    """Some of the known names, as `a,b`; all of them by default. In the order of those known."""
+    if text is None:
+        return list(known)
+    asked = [name.strip() for name in text.split(",") if name.strip()]
+    for name in asked:
+        if name not in known:
+            raise typer.BadParameter(
+                f"{name!r:.40}: expected some of {', '.join(known)}", param_hint=given_as
+            )
+    if not asked:
+        raise typer.BadParameter(
+            f"{text!r:.40}: expected at least one of {', '.join(known)}", param_hint=given_as
+        )
+    return [name for name in known if name in asked]

@@ -1,0 +1,84 @@
+"""`prlstm sweep`."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from prlstm.cli.given import INTERRUPTED, read_device, told
+from prlstm.cli.reproduce.options import say_written
+from prlstm.cli.reproduce.progress import shown
+from prlstm.cli.runs import WIDTH
+from prlstm.cli.tables import plain_table
+from prlstm.cli.train import Device
+from prlstm.experiments.budget import in_order
+from prlstm.experiments.crew import work
+from prlstm.experiments.runs import Store
+from prlstm.experiments.sweep import Sweep, read_sweep
+from prlstm.report.numbers import percent, steps_range
+from prlstm.report.rows import CURVES, SCORES, read_results
+from prlstm.report.scores import as_ranges, score_cells
+from prlstm.report.sweep_table import write_sweep
+from prlstm.training.interrupt import terminations_as_interrupts
+
+
+def sweep(
+    file: Annotated[
+        Path, typer.Argument(metavar="FILE", help="A grid of settings, in TOML; see docs/cli.md.")
+    ],
+    jobs: Annotated[int, typer.Option(min=1, help="Cells made at a time.")] = 1,
+    device: Device = "auto",
+    out: Annotated[
+        Path | None,
+        typer.Option(help="The folder of the rows; by default named as the file.", metavar="PATH"),
+    ] = None,
+    runs: Annotated[Path, typer.Option(help="The folder of the runs themselves.")] = Path("runs"),
+) -> None:
+    """Train and score every combination of the settings in a file.
+
+    Stopped at any time, the same command goes on; nothing is overwritten.
+    """
+    chosen, console = read_device(device), Console()
+    with told():
+        grid = read_sweep(file)
+        folder = Path("results") / file.stem if out is None else out
+        store = Store(folder, runs, CURVES, lengths=grid.lengths)
+        done = {n for n, c in enumerate(grid.cells) if not store.missing(c, grid.request)}
+        steps = grid.request.steps
+        console.print(f"{file}: {len(grid.cells)} cells, {len(done)} of them answered by rows in "
+                      f"{folder}; {steps:,} steps on {chosen}", highlight=False, markup=False,
+                      soft_wrap=True)  # fmt: skip
+        choose = in_order(grid.cells, grid.request, store)
+        try:
+            with terminations_as_interrupts(), shown(console, grid.cells, steps, done, None) as say:
+                failures = work(grid.cells, choose, store, chosen, say, jobs)
+        except KeyboardInterrupt:
+            console.print("Interrupted. All is saved: the same command goes on.", highlight=False)
+            raise typer.Exit(INTERRUPTED) from None
+        written = _print_and_write(console, grid, folder)
+        say_written(console, [folder / SCORES, folder / CURVES, written])
+        if failures:
+            raise ValueError("\n".join(failures))
+
+
+def _print_and_write(console: Console, grid: Sweep, folder: Path) -> Path:
+    """A line for each cell, by task; what is best comes first."""
+    columns = list(dict.fromkeys(cell.column.name for cell in grid.cells))
+    by_name = {cell.column.name: cell.column for cell in grid.cells}
+    names = list(dict.fromkeys(cell.task for cell in grid.cells))
+    rows = read_results(folder / SCORES)
+    lengths = as_ranges(grid.lengths)
+    found = score_cells(rows, [by_name[name] for name in columns], names, "", lengths)
+    cells = [found[task, name] for task in names for name in columns if (task, name) in found]
+    cells.sort(key=lambda cell: (names.index(cell.task), -cell.most if cell.seeds else 1.0))
+    table = plain_table(["task", "setting"], ["max", "median", "solved", "steps", "floor"])
+    for cell in cells:
+        parts = ["-"] * 4
+        if cell.seeds:
+            solved = f"{cell.succeeded}/{len(cell.seeds)}"
+            parts = [percent(cell.most), percent(cell.median), solved, steps_range(*cell.steps)]
+        table.add_row(cell.task, cell.column.title, *parts, percent(cell.floor))
+    # settings are there to be read: a terminal may break a line, a table may not
+    Console(width=max(console.width, WIDTH)).print(table)
+    return write_sweep(cells, folder / "sweep.csv")

@@ -1,0 +1,144 @@
+"""A grid of settings in one file: every combination is a run for each seed.
+
+task = ["parity_check", "cycle_navigation"]   # every option takes one value or several
+hidden_size = [32, 64]
+learning_rate = [1e-3, 3e-3]
+seeds = 3                                     # so many; "3:5" or [3, 7] are those
+steps = 1000
+lengths = ["41:100", 200, "300:500"]          # of the words that it is scored on
+samples = 64
+"""
+
+import itertools
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any
+
+from prlstm import models
+from prlstm.experiments.runs import Wanted
+from prlstm.report.columns import PRECISION, Column
+from prlstm.tasks.floors import SCORED
+from prlstm.training import Request, RunConfig
+from prlstm.training.config import SHORT, differences
+
+# of the whole file, with what they are without a line
+WHOLE: Mapping[str, Any] = {"seeds": 1, "steps": 100_000, "samples": 512, "lengths": None}
+FULL_NAMES = {short: name for name, short in SHORT.items()}
+MOST_CELLS = 10_000
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """The cells of a grid, how far each is trained, and on which lengths it is scored."""
+
+    cells: Sequence[Wanted]
+    request: Request
+    lengths: tuple[int, ...]
+
+
+def read_sweep(path: Path) -> Sweep:
+    """The grid that a file describes, or an error that names file, line of it and expectation."""
+    try:
+        given = tomllib.loads(path.read_text())
+    except UnicodeDecodeError:
+        raise ValueError(f"{path}: expected a text file") from None
+    except tomllib.TOMLDecodeError as wrong:
+        raise ValueError(f"{path}: not TOML ({wrong})") from None
+    try:
+        return _read(given)
+    except (ValueError, TypeError) as wrong:
+        raise ValueError(f"{path}: {wrong}") from None
+
+
+def _read(given: Mapping[str, Any]) -> Sweep:
+    if "task" not in given:
+        raise ValueError('expected a line like task = "parity_check"')
+    whole = {**WHOLE, **{name: given[name] for name in WHOLE if name in given}}
+    grid = {name: _values(name, value) for name, value in given.items() if name not in WHOLE}
+    grid.setdefault("model", ["pr_lstm"])
+    seeds = _seeds(whole["seeds"])
+    combinations = [
+        dict(zip(grid, values, strict=True)) for values in itertools.product(*grid.values())
+    ]
+    if len(combinations) > MOST_CELLS:
+        raise ValueError(f"{len(combinations):,} combinations: expected at most {MOST_CELLS:,}")
+    configs = [_config(one) for one in combinations]
+    cells = [
+        _cell(config, told, seeds)
+        for config, told in zip(configs, differences(configs), strict=True)
+    ]
+    request = Request(steps=whole["steps"], samples=whole["samples"])
+    return Sweep(cells, request, read_lengths(whole["lengths"]))
+
+
+def _values(name: str, value: Any) -> list[Any]:
+    """One value, or several; sizes as [64, 64] are one value of a model that has such."""
+    if isinstance(value, dict):
+        raise ValueError(f"[{name}]: expected lines like name = value, and no tables")
+    values = value if isinstance(value, list) else [value]
+    if not values:
+        raise ValueError(f"{name} = []: expected at least one value")
+    return values
+
+
+def _config(one: Mapping[str, Any]) -> RunConfig:
+    """The run of one combination, with the first seed."""
+    task, model = str(one["task"]), str(one["model"])
+    parts = {name.partition(".")[0] for name in SHORT}
+    plain = {field.name for field in fields(RunConfig)} - {"task", "model", "seed"} - parts
+    options = {field.name for field in fields(models.kind(model).options)}
+    known = plain | options | FULL_NAMES.keys()
+    setting = {name: value for name, value in one.items() if name not in ("task", "model")}
+    for name in setting:
+        if name not in known - {"hyper_parameters"}:
+            raise ValueError(
+                f"{name}: no option of {model}; expected some of {', '.join(sorted(known))}"
+            )
+    own = {FULL_NAMES.get(name, name): value for name, value in setting.items()}
+    return RunConfig.from_own(task, model, own)
+
+
+def _cell(config: RunConfig, told: Mapping[str, Any], seeds: tuple[int, ...]) -> Wanted:
+    """The cell of a run, called by what tells it from the others."""
+    parts = [f"{name} {value}" for name, value in told.items() if name not in ("task", "model")]
+    title = ", ".join([config.model, *parts])
+    own = {name: value for name, value in config.own().items() if name != PRECISION}
+    column = Column(config.name.partition("-")[2], title, config.model, own, config.precision)
+    return Wanted(config.task, column, seeds, config.precision)
+
+
+def _seeds(given: Any) -> tuple[int, ...]:
+    """So many, or those."""
+    if type(given) is int:
+        if given < 1:
+            raise ValueError(f"seeds = {given}: expected how many, at least 1")
+        return tuple(range(given))
+    return tuple(_numbers("seeds", given, 0))
+
+
+def read_lengths(given: Any) -> tuple[int, ...]:
+    """Lengths as numbers and ranges, one or a list; those of the protocol by default.
+
+    >>> read_lengths(["3:5", 9])
+    (3, 4, 5, 9)
+    """
+    return tuple(SCORED) if given is None else tuple(_numbers("lengths", given, 1))
+
+
+def _numbers(name: str, given: Any, least: int) -> list[int]:
+    numbers: set[int] = set()
+    for part in given if isinstance(given, list) else [given]:
+        first, _, last = str(part).partition(":")
+        if not (first.strip().isdecimal() and (last or first).strip().isdecimal()):
+            raise ValueError(
+                f'{name} = {given!r:.60}: expected numbers and ranges as in [5, "41:500"]'
+            )
+        low, high = int(first), int(last or first)
+        if not least <= low <= high <= 1_000_000:
+            raise ValueError(
+                f"{name} = {given!r:.60}: expected {least} <= first <= last <= 1,000,000"
+            )
+        numbers |= set(range(low, high + 1))
+    return sorted(numbers)
