@@ -85,11 +85,11 @@ def draw(chart: Chart) -> Figure:
     rows = -(-len(chart.panels) // columns)
     figure = Figure(figsize=(WIDTH * columns, HEIGHT * rows + 0.9), layout="constrained")
     figure.suptitle(chart.title)
-    grid = figure.subplots(rows, columns, squeeze=False).flat
+    grid = list(figure.subplots(rows, columns, squeeze=False).flat)
     looks = {label: _look(number) for number, label in enumerate(chart.labels)}
     for axes, panel in zip(grid, chart.panels, strict=False):
         _draw_panel(axes, panel, looks)
-    for axes in list(grid)[len(chart.panels) :]:
+    for axes in grid[len(chart.panels) :]:
         axes.remove()
     handles = [Line2D([], [], color=c, linestyle=s, label=n) for n, (c, s) in looks.items()]
     ends = dict.fromkeys(curve.end for one in chart.panels for curve in one.curves)

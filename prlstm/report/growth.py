@@ -43,11 +43,11 @@ NOTE = (
     "of the lengths: near 0 while p is not used up, near that of the work once it is."
 )
 OF_PATHS = (
-    "What holds of paths of O(log t) between tokens at distance t: it holds for the mean over "
-    "positions, not for every pair. A path has at least about log2 t merges; the mean pair has at "
-    "most 3.5 + 1.5 log2 t. The worst pair lies on both sides of the highest border between "
-    "blocks: already at distance 1 its path has about log2 T merges, where an RNN takes one step. "
-    "No path is longer than 2 log2 T, and an RNN's is shorter up to a distance of about 6."
+    "What holds of the paper's paths of O(log t), from a token to the state t tokens later: the "
+    "mean over positions, not every pair. No such path has fewer than about log2 t merges; the "
+    "mean has at most 3.5 + 1.5 log2 t. The worst pair lies on both sides of the highest border "
+    "between blocks: already neighbours there are about log2 T merges apart, where an RNN takes "
+    "one step. No path is longer than 2 log2 T. An RNN's is shorter than the mean one up to t = 6."
 )
 
 

@@ -87,8 +87,9 @@ def gradients_chart(rows: Sequence[Row]) -> Chart:
         groups.setdefault((whose, size, row["length"]), []).append(row)
     panels = [_of_norms(group) for _, group in sorted(groups.items(), key=_fresh_first)]
     lengths = sorted({len(row["norms"]) for row in rows})
-    merges = [_of_merges(length) for length in lengths]
-    return Chart("What is left of a token in the last state", [*panels, *merges], columns=2)
+    merges = [_merges(length) for length in lengths]
+    tree = Panel("The tree", "distance T - t (tokens)", "merges from x_t to h_T", merges)
+    return Chart("What is left of a token in the last state", [*panels, tree])
 
 
 def _fresh_first(group: tuple[tuple[str, int, int], list[Row]]) -> tuple[bool, str, int, int]:
@@ -117,10 +118,7 @@ def _together(rows: Sequence[Row]) -> Iterator[float]:
         yield math.sqrt(sum(norm * norm for norm in norms) / len(norms))
 
 
-def _of_merges(length: int) -> Panel:
+def _merges(length: int) -> Curve:
     paths = Paths(length)
     merges = [paths.reach(length - distance, length) for distance in range(length)]
-    curve = Curve(NAMES["pr_lstm"], range(length), merges)
-    return Panel(
-        f"T = {length}, the tree", "distance T - t (tokens)", "merges from x_t to h_T", [curve]
-    )
+    return Curve(f"merges, T = {length}", range(length), merges)

@@ -42,4 +42,5 @@ def share_interval(succeeded: int, of: int) -> tuple[float, float]:
     share, z2 = succeeded / of, SPREAD**2
     middle = (share + z2 / (2 * of)) / (1 + z2 / of)
     half = SPREAD * math.sqrt(share * (1 - share) / of + z2 / (4 * of * of)) / (1 + z2 / of)
-    return max(0.0, middle - half), min(1.0, middle + half)
+    # rounding must not leave the share outside
+    return max(0.0, min(share, middle - half)), min(1.0, max(share, middle + half))

@@ -1,0 +1,210 @@
+"""Cells of a table: made, skipped, stopped and continued."""
+
+import os
+import signal
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from prlstm.experiments.budget import by_gain, in_order
+from prlstm.experiments.crew import Heard, work
+from prlstm.experiments.runs import MOST_POINTS, Store, Wanted, make
+from prlstm.files import Row
+from prlstm.report.columns import TABLE2, Column
+from prlstm.report.rows import CURVES, SCORES, read_results
+from prlstm.report.scores import score_cells
+from prlstm.training import Event, Request, loop
+from prlstm.training.runs import RunFolder
+
+CPU = torch.device("cpu")
+SMALL = {"hidden_size": 4, "batch_size": 8}
+LSTM, PR_LSTM = (
+    next(one for one in TABLE2 if one.name == name).with_settings(SMALL)
+    for name in ("lstm", "pr_lstm")
+)
+REQUEST = Request(steps=30, validate_every=20, samples=64)
+
+
+def wanted(task: str = "parity_check", column: Column = PR_LSTM, seeds: int = 2) -> Wanted:
+    return Wanted(task, column, tuple(range(seeds)), "float32")
+
+
+@pytest.fixture
+def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Store:
+    monkeypatch.setattr(loop, "BLOCK", 10)
+    monkeypatch.setattr(loop, "VALIDATED", range(5, 9))
+    return Store(tmp_path / "results", tmp_path / "runs", CURVES, lengths=(5, 6, 9))
+
+
+def quiet(event: Event) -> None:
+    pass
+
+
+def timeless(rows: list[Row]) -> list[Row]:
+    """Rows without what a clock says."""
+    return [
+        {name: row[name] for name in row if name not in ("seconds", "made_with")} for row in rows
+    ]
+
+
+def everything(store: Store) -> tuple[list[Row], list[Row]]:
+    """Scores and curves, in any order of cells."""
+    rows = [timeless(read_results(store.results / name)) for name in (SCORES, CURVES)]
+    scores, curves = (sorted(some, key=lambda r: (r["run"], r.get("weights", ""))) for some in rows)
+    return scores, curves
+
+
+def test_rows_of_a_cell(store: Store) -> None:
+    make(wanted(), REQUEST, store, CPU, quiet)
+    scores = read_results(store.results / SCORES)
+    last = [row for row in scores if row["weights"] == "last"]
+    assert [(row["seed"], row["step"], row["samples"]) for row in last] == [
+        (0, 30, 64),
+        (1, 30, 64),
+    ]
+    for row in scores:
+        assert row["lengths"] == [[5, 6], [9, 9]]
+        shares = [sum(c) / 64 for c in row["correct"]]
+        assert row["score"] == pytest.approx(sum(shares) / 3)
+        assert row["total"] == [64] * 3
+        assert row["setting"] == SMALL
+        assert row["seconds"] > 0
+        assert {"device", "torch", "commit"} <= set(row["made_with"])
+    for row in read_results(store.results / CURVES):
+        assert row["step"] == [10, 20, 30]
+        assert len(row["loss"]) == len(row["accuracy"]) == len(row["seconds"]) == 3
+
+
+def test_what_rows_answer_is_skipped(store: Store) -> None:
+    make(wanted(), REQUEST, store, CPU, quiet)
+    before = (store.results / SCORES).read_bytes()
+
+    def never(event: Event) -> None:
+        raise AssertionError(event)
+
+    make(wanted(), REQUEST, store, CPU, never)
+    make(wanted(seeds=1), replace(REQUEST, steps=20), store, CPU, never)
+    # nor does it need the runs
+    elsewhere = replace(store, runs=store.runs / "none")
+    make(wanted(), REQUEST, elsewhere, CPU, never)
+    assert (store.results / SCORES).read_bytes() == before
+
+
+def test_more_seeds_steps_and_words_are_added(store: Store) -> None:
+    make(wanted(seeds=1), REQUEST, store, CPU, quiet)
+    make(wanted(seeds=2), REQUEST, store, CPU, quiet)
+    make(wanted(seeds=2), replace(REQUEST, steps=50), store, CPU, quiet)
+    make(wanted(seeds=2), replace(REQUEST, steps=50, samples=128), store, CPU, quiet)
+    last = [row for row in read_results(store.results / SCORES) if row["weights"] == "last"]
+    assert [(r["seed"], r["step"], r["samples"]) for r in last] == [
+        (0, 30, 64), (1, 30, 64), (0, 50, 64), (1, 50, 64), (0, 50, 128), (1, 50, 128),
+    ]  # fmt: skip
+    curves = read_results(store.results / CURVES)
+    assert [row["step"] for row in curves if row["seed"] == 0] == [[10, 20, 30], [40, 50]]
+
+
+def test_long_curves_are_thinned(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("prlstm.experiments.runs.MOST_POINTS", 2)
+    make(wanted(seeds=1), REQUEST, store, CPU, quiet)
+    (row,) = read_results(store.results / CURVES)
+    assert row["step"] == [20, 30]
+    metrics = RunFolder(store.runs / row["run"], wanted().configs[0]).rows("metrics.jsonl")
+    assert row["loss"][0] == pytest.approx((metrics[0]["loss"] + metrics[1]["loss"]) / 2, abs=1e-6)
+    assert MOST_POINTS == 200
+
+
+def test_stopped_in_the_middle_and_continued_the_rows_are_equal(
+    store: Store, tmp_path: Path
+) -> None:
+    cells = [wanted(column=column) for column in (LSTM, PR_LSTM)]
+    straight = replace(store, results=tmp_path / "straight", runs=tmp_path / "straight_runs")
+    assert work(cells, in_order(cells, REQUEST, straight), straight, CPU, lambda heard: None) == []
+    for stop in (20, 10):
+
+        def interrupt(heard: Heard, stop: int = stop) -> None:
+            if heard.what == "training" and heard.step == stop:
+                os.kill(os.getpid(), signal.SIGINT)
+
+        choose = in_order(cells, REQUEST, store)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr("prlstm.experiments.crew.EVERY", -1.0)
+            with pytest.raises(KeyboardInterrupt):
+                work(cells, choose, store, CPU, interrupt)
+    assert work(cells, in_order(cells, REQUEST, store), store, CPU, lambda heard: None) == []
+    assert everything(store) == everything(straight)
+
+
+def test_a_run_that_fails_leaves_a_row_and_is_not_tried_again(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    update = loop.Trainer.update
+
+    def poisoned(self: loop.Trainer) -> None:
+        if self.step == 14 and len(self.runs) == 2:
+            with torch.no_grad():
+                next(self.model.parameters())[1].fill_(float("nan"))
+        update(self)
+
+    monkeypatch.setattr(loop.Trainer, "update", poisoned)
+    make(wanted(), REQUEST, store, CPU, quiet)
+    rows = read_results(store.results / SCORES)
+    (failed,) = [row for row in rows if row.get("failed")]
+    assert (failed["seed"], failed["weights"]) == (1, "none")
+    assert "the loss is nan at step 14" in failed["failed"]
+    assert {row["seed"] for row in rows if row["weights"] == "last"} == {0}
+    assert not store.missing(wanted(), REQUEST)
+    lengths = [[5, 6], [9, 9]]
+    cells = score_cells(rows, [PR_LSTM], ["parity_check"], "table2", lengths)
+    cell = cells["parity_check", "pr_lstm"]
+    assert [one.seed for one in cell.seeds] == [0]
+    assert cell.failed == (failed["failed"],)
+    # a budget does not wait for it either
+    assert by_gain([wanted()], REQUEST, store, "table2", deadline=1e9)(()) is None
+
+
+def test_a_budget_goes_on_until_nothing_is_left_to_do(store: Store) -> None:
+    cells = [wanted("even_pairs", LSTM, 1), wanted("parity_check", LSTM, 1)]
+    choose = by_gain(cells, REQUEST, store, "table2", deadline=1e9)
+    assert choose(()) == (0, REQUEST)
+    assert choose((0,)) == (1, REQUEST)
+    assert choose((0, 1)) is None
+    assert work(cells, choose, store, CPU, lambda heard: None) == []
+    assert choose(()) is None
+    assert len([r for r in read_results(store.results / SCORES) if r["weights"] == "last"]) == 2
+
+
+@pytest.mark.slow
+def test_several_at_a_time_give_the_same_rows(store: Store, tmp_path: Path) -> None:
+    # a process of its own knows nothing of patches: blocks of 100 steps, validations as usual
+    request = Request(steps=200, validate_every=0, samples=64)
+    cells = [wanted(task, LSTM) for task in ("parity_check", "even_pairs", "cycle_navigation")]
+    alone = replace(store, results=tmp_path / "alone", runs=tmp_path / "alone_runs")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(loop, "BLOCK", 100)
+        work(cells, in_order(cells, request, alone), alone, CPU, lambda heard: None)
+    heard: list[Heard] = []
+    assert work(cells, in_order(cells, request, store), store, CPU, heard.append, jobs=2) == []
+    assert {one.cell for one in heard if one.what == "done"} == {0, 1, 2}
+    assert everything(store) == everything(alone)
+
+
+@pytest.mark.slow
+def test_a_process_that_dies_is_told_and_the_others_go_on(store: Store) -> None:
+    cells: list[Any] = [wanted("parity_check", LSTM), wanted("even_pairs", LSTM)]
+    # another process is training it
+    with loop.locked(store.runs / cells[0].configs[0].name):
+        failures = work(cells, in_order(cells, REQUEST, store), store, CPU, lambda h: None, jobs=2)
+    assert failures == ["LSTM on parity_check: its process ended with code 1"]
+    assert {row["task"] for row in read_results(store.results / SCORES)} == {"even_pairs"}
+
+
+def test_steps_are_told_now_and_then(store: Store) -> None:
+    heard: list[Heard] = []
+    cells = [wanted(seeds=1)]
+    work(cells, in_order(cells, REQUEST, store), store, CPU, heard.append)
+    assert heard[0] == Heard(0, "training", 0, 30, None)
+    assert heard[-1] == Heard(0, "done", 30, 30)
+    assert len(heard) < 12
