@@ -48,7 +48,7 @@ def read_sweep(path: Path) -> Sweep:
         raise ValueError(f"{path}: not TOML ({wrong})") from None
     try:
         return _read(given)
-    except (ValueError, TypeError) as wrong:
+    except ValueError as wrong:
         raise ValueError(f"{path}: {wrong}") from None
 
 
@@ -97,7 +97,11 @@ def _config(one: Mapping[str, Any]) -> RunConfig:
                 f"{name}: no option of {model}; expected some of {', '.join(sorted(known))}"
             )
     own = {FULL_NAMES.get(name, name): value for name, value in setting.items()}
-    return RunConfig.from_own(task, model, own)
+    try:
+        return RunConfig.from_own(task, model, own)
+    except TypeError as wrong:
+        given = ", ".join(f"{name} = {value!r:.40}" for name, value in setting.items())
+        raise ValueError(f"{given}: expected numbers where numbers belong ({wrong})") from None
 
 
 def _cell(config: RunConfig, told: Mapping[str, Any], seeds: tuple[int, ...]) -> Wanted:
@@ -129,6 +133,8 @@ def read_lengths(given: Any) -> tuple[int, ...]:
 
 def _numbers(name: str, given: Any, least: int) -> list[int]:
     numbers: set[int] = set()
+    if given == []:
+        raise ValueError(f"{name} = []: expected at least one number")
     for part in given if isinstance(given, list) else [given]:
         first, _, last = str(part).partition(":")
         if not (first.strip().isdecimal() and (last or first).strip().isdecimal()):
