@@ -26,7 +26,7 @@ COUNTED = (
 )  # fmt: skip
 # paths over the distance are those in a sequence of this length
 LONGEST = 4096
-DISTANCES = (*(2**k for k in range(12)), *(3 * 2**k for k in range(11)), LONGEST - 1)
+DISTANCES = (*(2**k for k in range(12)), *(3 * 2**k for k in range(11)))
 LENGTHS = {"cpu": [2**k for k in range(5, 13)], "cuda": [2**k for k in range(6, 17)]}
 
 # features of a token, and sequences that are read at once

@@ -12,9 +12,9 @@ MIX, ADD, EACH = ("#a3cdea", "#0072b2"), ("#f6dd9f", "#b57b00"), ("#a6dbc5", "#0
 FRAME, DARK = ("#f7f7f7", "#a0a0a0"), "#4a4a4a"
 # inches: of a part, between centres, and where the way around it runs
 WIDE, HIGH, ASIDE = 1.75, 0.42, 1.18
-WIDTH, HEIGHT = 6.3, 5.6
+WIDTH, HEIGHT = 6.3, 5.95
 # centres of the four parts
-LEVELS = (1.2, 2.05, 3.4, 4.25)
+LEVELS = (1.2, 2.05, 3.62, 4.47)
 
 
 def blocks_scene() -> Scene:
@@ -37,46 +37,46 @@ Parts = Sequence[tuple[str, tuple[str, str]]]
 def _lstm(x: float, parts: Parts) -> list[Shape]:
     """The composition of two states, then the refinement of one."""
     one, two, three, four = LEVELS
-    shapes = _frames(x, "binary composition", "unary refinement, R times")
+    shapes = _frames(x, "binary\ncomposition", "unary refinement,\nR times")
     shapes += [
-        *_up(x, (0.45, one), (one, two), (two, three), (three, four), (four, 5.2)),
+        *_up(x, (0.45, one), (one, two), (two, three), (three, four), (four, 5.52)),
         # the cells pass the gates by
         _around(x, [(x - ASIDE, 0.45), (x - ASIDE, two)]),
-        _around(x, [(x - 0.5, two), (x - 0.5, 2.5), (x - ASIDE, 2.5), (x - ASIDE, four)]),
-        Line([(x - 0.5, four), (x - 0.5, 5.2)], DARK, 1.2, "arrow"),
-        Words([(x, 0.32)], "$h_1,\\ h_2$", 11),
-        Words([(x - ASIDE, 0.32)], "$c_1,\\ c_2$", 11),
-        Words([(x, 5.35)], "$h$", 11),
-        Words([(x - 0.5, 5.35)], "$c$", 11),
+        _around(x, [(x - 0.5, two), (x - 0.5, 2.76), (x - ASIDE, 2.76), (x - ASIDE, four)]),
+        Line([(x - 0.5, four), (x - 0.5, 5.52)], DARK, 1.2, "arrow"),
+        Words([(x, 0.34)], "$h_1,\\ h_2$", 11),
+        Words([(x - ASIDE, 0.34)], "$c_1,\\ c_2$", 11),
+        Words([(x, 5.68)], "$h$", 11),
+        Words([(x - 0.5, 5.68)], "$c$", 11),
         _beside(x, (one + two) / 2, "$f_1, f_2, i, o, u$"),
         _beside(x, (three + four) / 2, "$f_1, i, o, u$"),
-        _beside(x, 2.68, "$h$"),
-        Words([(x - ASIDE + 0.12, 2.68)], "$c$", 9, align="left"),
+        _beside(x, 2.97, "$h$"),
+        Words([(x - ASIDE + 0.12, 2.97)], "$c$", 9, align="left"),
     ]
-    return [*shapes, *_parts(x, parts), Words([(x, 0.06)], "PR-LSTM", 9)]
+    return [*shapes, *_parts(x, parts), Words([(x, 0.1)], "PR-LSTM", 9)]
 
 
 def _transformer(x: float, parts: Parts) -> list[Shape]:
     """Attention over all tokens, then a map of each."""
     one, two, three, four = LEVELS
-    shapes = _frames(x, "all tokens at once", "each token alone")
+    shapes = _frames(x, "all tokens\nat once", "each token\nalone")
     shapes += [
-        *_up(x, (0.45, one), (one, two), (two, three), (three, four), (four, 5.2)),
+        *_up(x, (0.45, one), (one, two), (two, three), (three, four), (four, 5.52)),
         _around(x, [(x, 0.72), (x - ASIDE, 0.72), (x - ASIDE, two)]),
-        _around(x, [(x, 2.6), (x - ASIDE, 2.6), (x - ASIDE, four)]),
-        Words([(x, 0.32)], "$x_1,\\ \\ldots,\\ x_T$", 11),
-        Words([(x, 5.35)], "$y_1,\\ \\ldots,\\ y_T$", 11),
+        _around(x, [(x, 2.97), (x - ASIDE, 2.97), (x - ASIDE, four)]),
+        Words([(x, 0.34)], "$x_1,\\ \\ldots,\\ x_T$", 11),
+        Words([(x, 5.68)], "$y_1,\\ \\ldots,\\ y_T$", 11),
     ]
-    return [*shapes, *_parts(x, parts), Words([(x, 0.06)], "Transformer encoder", 9)]
+    return [*shapes, *_parts(x, parts), Words([(x, 0.1)], "Transformer encoder", 9)]
 
 
 def _frames(x: float, below: str, above: str) -> list[Shape]:
     """What two parts do together."""
     shapes: list[Shape] = []
     for words, low, high in ((below, LEVELS[0], LEVELS[1]), (above, LEVELS[2], LEVELS[3])):
-        left, right, top = x - ASIDE - 0.2, x + WIDE / 2 + 0.25, high + 0.45
-        shapes.append(Box([(left, low - 0.37), (right, top)], *FRAME, line="dashed"))
-        shapes.append(Words([(right - 0.1, top - 0.12)], words, 8, GREY, "right"))
+        left, right, top = x - ASIDE - 0.2, x + WIDE / 2 + 0.25, high + 0.6
+        shapes.append(Box([(left, low - 0.33), (right, top)], *FRAME, line="dashed"))
+        shapes.append(Words([(right - 0.08, top - 0.19)], words, 7.5, GREY, "right"))
     return shapes
 
 

@@ -119,8 +119,8 @@ def _overview(plan: Plan) -> Scene:
     height = max(tree.height, blocks.height)
     words = f"The tree of {plan.length} token{'s' if plan.length > 1 else ''}"
     shapes = [
-        *tree.moved(0, (height - tree.height) / 2),
-        *blocks.moved(tree.width + gap, (height - blocks.height) / 2),
+        *tree.moved(0, height - tree.height),
+        *blocks.moved(tree.width + gap, height - blocks.height),
         Words([(0.1, height + title / 2)], words, 11, align="left"),
         Words([(tree.width + gap + 0.1, height + title / 2)], "Its block, and a Transformer's", 11,
               align="left"),

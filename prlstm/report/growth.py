@@ -192,11 +192,12 @@ def as_latex(lines: Sequence[Line], places: Sequence[Machine]) -> str:
         r"\midrule",
     ]
     for line in lines:
-        work = f"{line.work:,}".replace(",", "{,}")
+        work, depth, most = (f"{n:,}" for n in (line.work, line.depth, line.path_most))
+        mean = f"{line.path_mean:,.1f}"
         fits = "".join(" & --" if one is None else f" & {one.exponent:.2f}" for one in line.fits)
         text.append(
-            rf"{escape(line.model.label)} & {line.model.latex} & ${work}$ & {line.depth} & "
-            rf"{line.path_mean:.1f} & {line.path_most}{fits} \\[2pt]"
+            rf"{escape(line.model.label)} & {line.model.latex} & {work} & {depth} & {mean} & "
+            rf"{most}{fits} \\[2pt]"
         )
     text += [r"\bottomrule", r"\end{tabular}"]
     text += [f"% ({chr(97 + n % 26)}) {place.said}" for n, place in enumerate(places)]

@@ -106,8 +106,9 @@ def _of_norms(rows: Sequence[Row]) -> Panel:
         for name, some in sorted(by_model.items(), reverse=True)
     ]
     length = len(first["norms"])
-    title = f"T = {length}, fresh weights, hidden size {first.get('hidden_size')}"
-    if first["run"] is not None:
+    if first["run"] is None:
+        title = f"T = {length}, fresh, hidden size {first['hidden_size']}"
+    else:
         title = f"T = {length}, trained:\n{first['run']}"
     return Panel(title, "distance T - t (tokens)", "norm of d h_T / d x_t", curves, log_y=True)
 

@@ -107,8 +107,8 @@ def _display(console: Console) -> Iterator[Report]:
     if not console.is_terminal:
         yield _Lines(console).hear
         return
-    text = TextColumn("{task.description}", markup=False)
-    with Bar(text, BarColumn(30), TextColumn("{task.fields[said]}"), console=console) as bar:
+    text, said = TextColumn("{task.description}", markup=False), TextColumn("{task.fields[said]}")
+    with Bar(text, BarColumn(30), said, console=console, transient=True) as bar:
         whole = bar.add_task("starting", total=None, said="")
         clock = _Clock()
 
