@@ -51,7 +51,9 @@ def by_gain(
     def choose(busy: Collection[int]) -> tuple[int, Request] | None:
         left = deadline - time.monotonic()
         free = [number for number in range(len(cells)) if number not in busy]
-        found = best_next([_standing(cells[n], store, table, request.steps) for n in free], request.steps, left)
+        found = best_next(
+            [_standing(cells[n], store, table, request.steps) for n in free], request.steps, left
+        )
         if found is None:
             return None
         place, goal = found

@@ -25,6 +25,8 @@ from prlstm.tasks.tapes import one_hot, tape_size
 
 TASK = "parity_check"
 MODELS, SEEDS = ("pr_lstm", "lstm"), (0, 1, 2)
+# words for a tree and the same less one token; longer ones need more memory than there is
+SHORTEST, LONGEST = 3, 65_536
 # random words of each seed
 INPUTS = 16
 
@@ -77,6 +79,13 @@ class Gradients:
     weights: Sequence[Weights]
     length: int
     device: torch.device
+
+    def __post_init__(self) -> None:
+        if not SHORTEST <= self.length <= LONGEST:
+            raise ValueError(
+                f"length={self.length}: expected {SHORTEST} <= length <= {LONGEST:,}, "
+                "the tokens of a word whose gradients are followed"
+            )
 
     def missing(self, rows: Sequence[Row]) -> list[tuple[Weights, int]]:
         """Whose norms, and in words of which length, are not among the rows yet."""

@@ -82,6 +82,10 @@ class Growth:
     hidden_size: int
     device: torch.device
 
+    def __post_init__(self) -> None:
+        if self.hidden_size < 1:
+            raise ValueError(f"hidden_size={self.hidden_size}: expected hidden_size >= 1")
+
     def missing(self, rows: Sequence[Row]) -> list[tuple[Timed, int]]:
         """What is not among the rows yet, short sequences first."""
         made_with = environment(self.device)

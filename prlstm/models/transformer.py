@@ -99,6 +99,8 @@ class EncoderNetwork(nn.Module):
         return logits
 
     def _mask(self, x: Tensor, lengths: Tensor | None) -> Tensor | None:
+        if lengths is None and not self.causal and self.window is None:
+            return None
         place = torch.arange(x.shape[1], device=x.device)
         behind = place[:, None] - place
         masks = [] if lengths is None else [inside(lengths, x.shape[1])]
@@ -106,8 +108,6 @@ class EncoderNetwork(nn.Module):
             masks.append(behind >= 0)
         if self.window is not None:
             masks.append(behind.abs() <= self.window // 2)
-        if not masks:
-            return None
         mask = masks[0]
         for more in masks[1:]:
             mask = mask & more

@@ -16,10 +16,16 @@ from prlstm.report.figures import COLOURS, GREY, STYLES, save_figure
 from prlstm.report.latex import LatexAxis, LatexCurve, group_plot
 
 # how a curve ends: where it was done, where it took too long, where memory ran out
-End = Literal["", "done", "time", "memory"]
-MARKS: Mapping[End, str] = {"": "", "done": "o", "time": "^", "memory": "s"}
-LATEX_MARKS: Mapping[End, str] = {"": "", "done": "*", "time": "triangle", "memory": "square"}
-TOLD: Mapping[End, str] = {"time": "stopped: too slow", "memory": "stopped: out of memory"}
+End = Literal["", "done", "time", "memory", "refused"]
+MARKS: Mapping[End, str] = {"": "", "done": "o", "time": "^", "memory": "s", "refused": "x"}
+LATEX_MARKS: Mapping[End, str] = {
+    "": "", "done": "*", "time": "triangle", "memory": "square", "refused": "x",
+}  # fmt: skip
+TOLD: Mapping[End, str] = {
+    "time": "stopped: too slow",
+    "memory": "stopped: out of memory",
+    "refused": "stopped: refused by the library",
+}
 # inches of a panel
 WIDTH, HEIGHT = 4.2, 3.3
 
@@ -94,7 +100,15 @@ def draw(chart: Chart) -> Figure:
     handles = [Line2D([], [], color=c, linestyle=s, label=n) for n, (c, s) in looks.items()]
     ends = dict.fromkeys(curve.end for one in chart.panels for curve in one.curves)
     handles += [
-        Line2D([], [], color=GREY, linestyle="", marker=MARKS[end], label=TOLD[end])
+        Line2D(
+            [],
+            [],
+            color=GREY,
+            linestyle="",
+            marker=MARKS[end],
+            markerfacecolor="none",
+            label=TOLD[end],
+        )
         for end in ends
         if end in TOLD
     ]
@@ -129,7 +143,7 @@ def _draw_panel(axes: Axes, panel: Panel, looks: Mapping[str, tuple[str, Any]]) 
     for name, level in panel.lines.items():
         axes.axhline(level, color=GREY, linestyle=":", linewidth=1)
         axes.annotate(
-            name, (0, level), (3, 2), xycoords=("axes fraction", "data"),
+            name, (1, level), (-3, 2), xycoords=("axes fraction", "data"), ha="right",
             textcoords="offset points", fontsize="small", color=GREY,
         )  # fmt: skip
     axes.grid(alpha=0.25)
@@ -149,4 +163,7 @@ def as_latex(chart: Chart) -> str:
         )
         for panel in chart.panels
     ]  # fmt: skip
-    return group_plot(axes, min(chart.columns, len(chart.panels)), chart.labels)
+    ends = dict.fromkeys(curve.end for one in chart.panels for curve in one.curves)
+    marks = {LATEX_MARKS[end]: TOLD[end] for end in ends if end in TOLD}
+    columns = min(chart.columns, len(chart.panels))
+    return group_plot(chart.title, axes, columns, chart.labels, marks)

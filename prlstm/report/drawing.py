@@ -93,8 +93,8 @@ def _legend() -> list[Shape]:
 
 def write_figure(plan: Plan, stem: Path) -> list[Path]:
     """The tree beside the blocks: jsonl and csv of its nodes, tex, svg and png."""
-    stem.parent.mkdir(parents=True, exist_ok=True)
     scene, rows = _overview(plan), _node_rows(plan)
+    stem.parent.mkdir(parents=True, exist_ok=True)
     table = io.StringIO()
     writer = csv.DictWriter(table, HEADER, lineterminator="\n")
     writer.writeheader()

@@ -1,7 +1,7 @@
 """Text for LaTeX: what is special there is escaped, curves become pictures of pgfplots."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from prlstm.report.figures import COLOURS
@@ -44,11 +44,21 @@ def escape(text: str) -> str:
     return "".join(SPECIAL.get(c, c) for c in text)
 
 
-def group_plot(axes: Sequence[LatexAxis], columns: int, labels: Sequence[str]) -> str:
-    """Axes side by side, with one legend. Needs pgfplots and its library groupplots."""
+def group_plot(
+    title: str,
+    axes: Sequence[LatexAxis],
+    columns: int,
+    labels: Sequence[str],
+    marks: Mapping[str, str],
+) -> str:
+    """Axes side by side, with one legend of labels and of what marks mean.
+
+    Needs pgfplots and its library groupplots.
+    """
     rows = -(-len(axes) // columns)
     lines = [
         r"% needs \usepackage{pgfplots}\usepgfplotslibrary{groupplots}\pgfplotsset{compat=1.17}",
+        f"% {' '.join(title.encode('ascii', 'replace').decode().split())}",
         r"\begin{tikzpicture}",
         *(
             rf"\definecolor{{curve{number}}}{{HTML}}{{{colour[1:].upper()}}}"
@@ -59,22 +69,21 @@ def group_plot(axes: Sequence[LatexAxis], columns: int, labels: Sequence[str]) -
         "vertical sep=1.8cm},",
         r"  width=6cm, height=5cm, title style={font=\small}, label style={font=\small},",
         r"  tick label style={font=\scriptsize}, legend columns=2,",
-        r"  legend style={font=\scriptsize, draw=none},",
+        r"  legend style={font=\scriptsize, draw=none}, legend cell align=left,",
         "]",
     ]
     for number, one in enumerate(axes):
-        lines += _axis(one, labels if number == 0 else ())
+        lines += _axis(one, labels if number == 0 else (), marks if number == 0 else {})
     lines += [
         r"\end{groupplot}",
-        rf"\path (group c1r{rows}.south west) -- (group c{columns}r1.south east);",
-        rf"\node[anchor=north] at ([yshift=-1.2cm]group c1r{rows}.south)",
+        r"\node[anchor=north] at ([yshift=-0.2cm]current bounding box.south)",
         r"  {\pgfplotslegendfromname{chartlegend}};",
         r"\end{tikzpicture}",
     ]
     return "\n".join(lines) + "\n"
 
 
-def _axis(axis: LatexAxis, legend: Sequence[str]) -> list[str]:
+def _axis(axis: LatexAxis, legend: Sequence[str], marks: Mapping[str, str]) -> list[str]:
     options = [f"title={{{escape(axis.title)}}}", f"xlabel={{{escape(axis.x)}}}"]
     options += [f"ylabel={{{escape(axis.y)}}}"]
     options += [
@@ -86,13 +95,17 @@ def _axis(axis: LatexAxis, legend: Sequence[str]) -> list[str]:
     for label in legend:
         look = _look(list(legend).index(label))
         lines += [rf"\addlegendimage{{{look}}}", rf"\addlegendentry{{{escape(label)}}}"]
+    for mark, told in marks.items():
+        image = f"gray, only marks, mark={mark}"
+        lines += [rf"\addlegendimage{{{image}}}", rf"\addlegendentry{{{escape(told)}}}"]
     for curve in axis.curves:
         points = " ".join(f"({x:g},{y:g})" for x, y in _thinned(curve.x, curve.y))
         lines.append(rf"\addplot[{_look(curve.look)}, forget plot] coordinates {{{points}}};")
         if curve.mark and curve.x:
             last = f"({curve.x[-1]:g},{curve.y[-1]:g})"
             lines.append(
-                rf"\addplot[{_look(curve.look)}, only marks, mark={curve.mark}, forget plot] "
+                rf"\addplot[{_look(curve.look)}, only marks, mark={curve.mark}, "
+                r"mark options={solid}, forget plot] "
                 rf"coordinates {{{last}}};"
             )
     for level in axis.lines:

@@ -7,8 +7,6 @@ from typing import cast
 from prlstm.files import Row
 from prlstm.report.chart import Chart, Curve, End, Panel
 
-# of how a curve may end, what the paper has a mark for
-MARKED = ("time", "memory")
 # the points of a curve, going up in length
 Points = Mapping[str, Sequence[Row]]
 
@@ -69,8 +67,7 @@ def _curves(points: Points, name: str, unit: float) -> list[Curve]:
     for label, curve in points.items():
         # nor of a zero, which is a memory too small to be counted
         known = [row for row in curve if row[name]]
-        last = curve[-1]["end"]
-        end = cast(End, last if last in MARKED else "")
+        end = cast(End, curve[-1]["end"] or "")
         values = [unit * row[name] for row in known]
         drawn.append(Curve(label, [row["length"] for row in known], values, end))
     return drawn

@@ -74,7 +74,8 @@ def batch_shape(tokens: Tensor) -> tuple[int, int]:
     """Rows and columns of a tensor of words."""
     if not isinstance(tokens, Tensor):
         raise TypeError(f"tokens={tokens!r:.80}: expected a tensor of integers (B, L)")
-    read_integers("tokens", tokens)
+    # looked at, not copied: words may be a thousand million bytes
+    _check_integers("tokens", tokens, tokens)
     if tokens.dim() != 2 or 0 in tokens.shape:
         raise ValueError(f"tokens of shape {tuple(tokens.shape)}: expected (B, L), both >= 1")
     return tokens.shape[0], tokens.shape[1]
@@ -86,6 +87,10 @@ def read_integers(name: str, given: Any) -> Tensor:
         read = torch.as_tensor(given)
     except (TypeError, ValueError, RuntimeError):
         read = torch.empty(0)
+    _check_integers(name, given, read)
+    return read.long()
+
+
+def _check_integers(name: str, given: Any, read: Tensor) -> None:
     if read.is_floating_point() or read.is_complex() or read.dtype == torch.bool:
         raise TypeError(f"{name}={given!r:.80}: expected integers")
-    return read.long()

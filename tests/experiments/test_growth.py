@@ -168,8 +168,8 @@ def test_an_interrupted_command_keeps_its_rows(
     [
         (["--lengths", "0"], 2, "expected numbers from 1"),
         (["--lengths", "a,b"], 2, "'a,b'"),
-        (["--length", "2"], 2, "--length"),
-        (["--hidden-size", "0"], 2, "--hidden-size"),
+        (["--length", "2"], 2, "length=2: expected 3 <= length"),
+        (["--hidden-size", "0"], 2, "hidden_size=0: expected hidden_size >= 1"),
         (["--device", "tpu"], 2, "'tpu'"),
         (["--run", "nobody"], 1, "'nobody'"),
     ],

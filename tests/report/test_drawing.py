@@ -115,9 +115,16 @@ def test_files(tmp_path: Path) -> None:
     ] == before
 
 
-@pytest.mark.parametrize("length", ["0", "65", "eight"])
-def test_wrong_use(tmp_path: Path, length: str) -> None:
-    assert length in invoke(length, "--out", tmp_path, code=2)
+@pytest.mark.parametrize(
+    ("length", "code", "says"),
+    [
+        (0, 1, "length=0: a tree needs at least one leaf"),
+        (65, 1, "length=65: expected at most 64"),
+        ("eight", 2, "LENGTH"),
+    ],
+)
+def test_wrong_use(tmp_path: Path, length: int | str, code: int, says: str) -> None:
+    assert says in invoke(str(length), "--out", tmp_path / "new", code=code)
     assert not list(tmp_path.iterdir())
 
 

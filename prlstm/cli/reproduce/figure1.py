@@ -13,13 +13,14 @@ from prlstm.tree import Plan
 
 def figure1(
     length: Annotated[
-        int, typer.Argument(min=1, max=MOST_DRAWN, metavar="LENGTH", help="Number of tokens.")
+        int, typer.Argument(metavar="LENGTH", help=f"Number of tokens, at most {MOST_DRAWN}.")
     ] = 8,
     out: Out = OUT,
 ) -> None:
     """Draw the tree of a sequence, and the block beside a Transformer encoder's (Figure 1)."""
-    plan, console = Plan(length), Console()
+    console = Console()
     with told():
+        plan = Plan(length)
         written = write_figure(plan, out / "figure1")
     said = f"{length} tokens: {plan.merges} merges in {len(plan.steps)} steps, {plan.depth} deep"
     console.print(said, highlight=False)

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -9,7 +10,7 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn
 
-from prlstm.cli.given import INTERRUPTED, ROOT, find_folder, read_device, read_numbers, told
+from prlstm.cli.given import INTERRUPTED, ROOT, find_folder, read_device, read_numbers, told, typed
 from prlstm.cli.reproduce.options import OUT, Out, say_written
 from prlstm.cli.tables import duration, plain_table
 from prlstm.cli.train import Device
@@ -32,8 +33,6 @@ from prlstm.report.rows import GRADIENTS, GROWTH, read_results
 from prlstm.training.interrupt import terminations_as_interrupts
 from prlstm.tree.counts import Counts, counts, over_distance
 
-# longer sequences have gradients of more memory than a machine has
-LONGEST_GRADIENT = 65_536
 # lengths that the terminal shows of all that are counted
 SHOWN = (1, 8, 40, 100, 500, 1000, 1023, 1024, 4095, 4096)
 
@@ -43,14 +42,12 @@ def table1(
         str | None,
         typer.Option(help="Of what is timed; by default doublings, to 4,096 on a CPU."),
     ] = None,
-    length: Annotated[
-        int, typer.Option(min=3, max=LONGEST_GRADIENT, help="Of the words of the gradients.")
-    ] = 256,
+    length: Annotated[int, typer.Option(help="Of the words of the gradients.")] = 256,
     run: Annotated[
         list[str] | None,
         typer.Option(help="Gradients of this run as well, a folder or a name; several times."),
     ] = None,
-    hidden_size: Annotated[int, typer.Option(min=1, help="Of PR-LSTM and LSTM.")] = 256,
+    hidden_size: Annotated[int, typer.Option(help="Of PR-LSTM and LSTM.")] = 256,
     device: Device = "auto",
     root: Annotated[Path, typer.Option("--runs", help="The folder of all runs.")] = ROOT,
     out: Out = OUT,
@@ -63,14 +60,16 @@ def table1(
     timed = LENGTHS[chosen.type]
     if lengths is not None:
         timed = read_numbers(lengths, "--lengths", 1, example="64,1024 or 1:40")
+    with typed():
+        times = Growth(timed, hidden_size, chosen)
+        norms = Gradients(fresh(hidden_size), length, chosen)
     growth, gradients = out / GROWTH, out / GRADIENTS
     with told():
         folders = [find_folder(name, root) for name in run or ()]
         weights = [Weights(folder.name, folder=folder) for folder in folders]
         for one in weights:
             one.load()
-        times = Growth(timed, hidden_size, chosen)
-        norms = Gradients([*fresh(hidden_size), *weights], length, chosen)
+        norms = replace(norms, weights=[*norms.weights, *weights])
         slow, steep = times.missing(read_results(growth)), norms.missing(read_results(gradients))
         try:
             with terminations_as_interrupts():
