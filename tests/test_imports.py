@@ -69,7 +69,7 @@ ALLOWED: dict[str, set[str]] = {
         "evaluation",
     },
     "evaluation": {"prlstm", "stream", "tasks", "models"},
-    "report": {"files", "tasks"},
+    "report": {"prlstm", "files", "tree", "tasks"},
     "experiments": {
         "prlstm",
         "environment",

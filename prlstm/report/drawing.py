@@ -21,6 +21,8 @@ WIRE, EDGE = "#a8a8a8", "#4a4a4a"
 MARGIN, ROW, BELOW, TOP = 0.75, 0.62, 1.2, 0.55
 # a column is as wide as there is room for, within limits
 NARROWEST, WIDEST, ROOM = 0.3, 0.62, 10.0
+# of the whole picture, which holds what is said below it
+NARROW = 2.4
 HEADER = ("node", "phase", "level", "first", "last", "left", "right")
 
 
@@ -36,7 +38,7 @@ def tree_scene(plan: Plan) -> Scene:
     pitch = min(WIDEST, max(NARROWEST, ROOM / plan.length))
     small = 9 if pitch > 0.4 else 7
     made, rows = vertices(plan), _rows(plan)
-    width = MARGIN + pitch * plan.length + 0.2
+    width = max(NARROW, MARGIN + pitch * plan.length + 0.2)
     top = BELOW + ROW * len(plan.steps) + TOP
 
     def at(vertex: Vertex) -> Point:

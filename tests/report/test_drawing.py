@@ -47,7 +47,9 @@ def test_every_node_and_edge_is_drawn(length: int, last: bool) -> None:
     ]
 
 
-@pytest.mark.parametrize("scene", [tree_scene(Plan(13)), tree_scene(Plan(64)), blocks_scene()])
+@pytest.mark.parametrize(
+    "scene", [tree_scene(Plan(1)), tree_scene(Plan(13)), tree_scene(Plan(64)), blocks_scene()]
+)
 def test_nothing_is_cut_off_or_covered(scene: Scene) -> None:
     for shape in scene.shapes:
         for x, y in shape.points:
@@ -97,7 +99,7 @@ def test_tikz_escapes_words_but_not_mathematics() -> None:
 
 def test_files(tmp_path: Path) -> None:
     text = invoke("13", "--out", tmp_path / "new")
-    assert "13 tokens: 19 merges in 6 steps, 5 deep" in text
+    assert "T = 13: 19 merges in 6 steps, 5 deep" in text
     paths = [Path(line) for line in text.partition("Written:")[2].split()]
     assert [path.name for path in paths] == [
         f"figure1.{ending}" for ending in ("jsonl", "csv", "tex", "svg", "png")

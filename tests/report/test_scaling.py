@@ -44,7 +44,7 @@ def test_curves_go_up_in_their_own_order_and_end_at_the_first_mark() -> None:
     [
         (row(3, end="time"), "time", [1, 2, 3]),
         (nothing(3, "memory"), "memory", [1, 2]),
-        (nothing(3, "refused"), "", [1, 2]),
+        (nothing(3, "refused"), "refused", [1, 2]),
         (row(3), "", [1, 2, 3]),
     ],
 )

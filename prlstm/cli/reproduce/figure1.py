@@ -22,6 +22,6 @@ def figure1(
     with told():
         plan = Plan(length)
         written = write_figure(plan, out / "figure1")
-    said = f"{length} tokens: {plan.merges} merges in {len(plan.steps)} steps, {plan.depth} deep"
+    said = f"T = {length}: {plan.merges} merges in {len(plan.steps)} steps, {plan.depth} deep"
     console.print(said, highlight=False)
     say_written(console, written)
