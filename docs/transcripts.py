@@ -20,6 +20,11 @@ WIDTH = "90"
 # the runs that the preset `quick` makes
 FIRST, SECOND = (f"parity_check-pr_lstm-80acb704-s{seed}" for seed in (0, 1))
 
+# a table that takes a few seconds
+SMALL = (
+    "--tasks parity_check --models lstm,pr_lstm --seeds 2 --steps 200 --hidden-size 16 --samples 64"
+)
+
 
 @dataclass(frozen=True)
 class Shown:
@@ -127,6 +132,30 @@ SECTIONS = (
             Shown(f"prlstm plot {FIRST} {SECOND}"),
             Shown("prlstm plot nothing", fixed=True, code=1),
         ),
+    ),
+    Section(
+        "reproduce",
+        "The paper's tables and figures, one command each: see [experiments.md](experiments.md). "
+        "All of them go on where they were stopped, and skip what rows already answer.",
+        (
+            help_of("reproduce"),
+            help_of("reproduce table1"),
+            help_of("reproduce table2"),
+            Shown(f"prlstm reproduce table2 {SMALL}"),
+            Shown("prlstm reproduce table2 --tasks parity", fixed=True, code=2),
+            Shown("prlstm reproduce table2 --budget soon", fixed=True, code=2),
+            help_of("reproduce table3"),
+            help_of("reproduce figure1"),
+            Shown("prlstm reproduce figure1 7", fixed=True),
+            help_of("reproduce figure3"),
+            help_of("reproduce figure4"),
+            Shown("prlstm reproduce figure9", fixed=True, code=2),
+        ),
+    ),
+    Section(
+        "sweep",
+        "A grid of settings in one file: see [experiments.md](experiments.md#a-sweep).",
+        (help_of("sweep"), Shown("prlstm sweep nothing.toml", fixed=True, code=1)),
     ),
     Section(
         "tasks, models, tree",

@@ -6,6 +6,7 @@ import typer
 
 import prlstm
 from prlstm.cli.evaluate import evaluate
+from prlstm.cli.inspect import inspect
 from prlstm.cli.models import app as models
 from prlstm.cli.plot import plot
 from prlstm.cli.predict import predict
@@ -44,6 +45,7 @@ app.command()(train)
 app.command()(resume)
 app.command("eval")(evaluate)
 app.command()(predict)
+app.command()(inspect)
 app.command()(plot)
 app.command()(runs)
 app.command()(sweep)

@@ -10,6 +10,7 @@ from typing import TypeVar
 import torch
 import typer
 
+from prlstm.models.shipping import folder_of
 from prlstm.training import RunFolder
 from prlstm.training.results import find_runs
 
@@ -136,6 +137,13 @@ def read_device(name: str) -> torch.device:
 def read_run(text: str, root: Path) -> RunFolder:
     """The run in a folder, or of a name below `root`."""
     return RunFolder.open(find_folder(text, root))
+
+
+def find_model(text: str, root: Path) -> Path:
+    """The folder of a model: a run's, or that of one that comes with the package."""
+    if not (root / text).is_dir() and (path := folder_of(text)).is_dir():
+        return path
+    return find_folder(text, root)
 
 
 def find_folder(text: str, root: Path) -> Path:

@@ -8,7 +8,7 @@ from typing import Annotated, BinaryIO
 
 import typer
 
-from prlstm.cli.given import ROOT, find_folder, read_device, told
+from prlstm.cli.given import ROOT, find_model, read_device, told
 from prlstm.cli.train import Device, Root, Which
 from prlstm.models.folder import load
 from prlstm.models.model import Model
@@ -22,7 +22,10 @@ PIECE = 1 << 16
 def predict(
     run: Annotated[
         str,
-        typer.Argument(metavar="RUN", help="The folder of a run or a model, or a run's name."),
+        typer.Argument(
+            metavar="MODEL",
+            help="A model that comes with the package, as parity_check; a folder; a run's name.",
+        ),
     ],
     every: Annotated[
         int | None,
@@ -38,7 +41,7 @@ def predict(
     models with a state read it in constant memory.
     """
     with told():
-        model = load(find_folder(run, root), read_device(device), weights=weights)
+        model = load(find_model(run, root), read_device(device), weights=weights)
     if sys.stdin.isatty():
         symbols = " ".join(symbol.strip() for symbol in model.task.symbols)
         name = model.task.paper_name

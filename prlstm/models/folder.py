@@ -15,6 +15,7 @@ from prlstm import tasks
 from prlstm.files import read_object, write_whole
 from prlstm.models.model import Model
 from prlstm.models.registry import assembled, kind
+from prlstm.models.shipping import folder_of, shipped
 from prlstm.models.stacked import Stacked
 
 CONFIG = "config.json"
@@ -52,11 +53,16 @@ def load(
 ) -> Model:
     """Read a model, ready to answer: in evaluation mode, on the CPU unless a device is named.
 
-    Of a run, `weights` may also be "best" (those that validated best) or "average".
+    `folder` may also be the name of a model that comes with the package, as "parity_check"
+    (`prlstm.models.shipped()` has them all). Of a run, `weights` may also be "best" (those that
+    validated best) or "average".
     """
     if weights not in WEIGHTS:
         raise ValueError(f"weights={weights!r}: expected one of {', '.join(WEIGHTS)}")
-    path, file = Path(folder), WEIGHTS[weights]
+    path, file = folder_of(folder), WEIGHTS[weights]
+    if not path.exists():
+        known = ", ".join(shipped())
+        raise FileNotFoundError(f"folder={str(folder)!r}: expected a folder, or one of {known}")
     for name in (CONFIG, file):
         if not (path / name).is_file():
             raise FileNotFoundError(f"folder={str(folder)!r}: expected a file {name} in it")

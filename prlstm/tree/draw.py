@@ -1,36 +1,61 @@
 """Merges between columns, drawn as text."""
 
 from collections.abc import Iterable, Sequence
+from typing import NamedTuple
 
-# A column is as wide as its number and one space, and never narrower than this.
+# A column is as wide as its widest text and one space, and never narrower than this.
 NARROWEST = 3
 
 
+class Drawn(NamedTuple):
+    """A merge of the states of two columns, 1-based; the result goes on in the right one."""
+
+    left: int
+    right: int
+    result: str = "●"
+
+
+class Row(NamedTuple):
+    """A line of merges, with a label before it."""
+
+    label: str
+    merges: Iterable[Drawn]
+
+
 def draw_merges(
-    columns: int, rows: Sequence[tuple[str, Iterable[tuple[int, int]]]], width: int
+    heads: Sequence[str], leaves: Sequence[str], rows: Sequence[Row], width: int
 ) -> str:
-    """Draw `columns` wires that run downwards, and per row the merges between them.
+    """Draw wires that run downwards, with what stands above each, and per row the merges.
 
-    A row is a label and its merges `(left, right)`, 1-based columns: the states of both
-    columns meet, and the result goes on in the right one.
+    Raises `ValueError` where `width` characters do not hold it.
     """
-    margin = max(len(label) for label in ("leaf", *(label for label, _ in rows))) + 1
-    pitch = max(NARROWEST, len(str(columns)) + 1)
-    needed = margin + pitch * columns
-    if needed > width:
-        raise ValueError(f"width={width}: {columns} leaves need {needed} characters")
-    numbers = "".join(str(column).rjust(pitch) for column in range(1, columns + 1))
-    lines = [" " * margin + numbers, "leaf".ljust(margin) + "o".rjust(pitch) * columns]
-    for label, merges in rows:
-        lines.append(label.ljust(margin) + _row(columns, pitch, merges))
-    return "\n".join(lines)
+    lines = [(row.label, list(row.merges)) for row in rows]
+    results = [one.result for _, merges in lines for one in merges]
+    widest = max(map(len, [*heads, *leaves, *results]))
+    # a dot may touch the line that leads to it, a word may not
+    gap = 1 if max(map(len, [*leaves, *results])) == 1 else 2
+    pitch = max(NARROWEST, widest + gap)
+    margin = max(len(label) for label in ("leaf", *(label for label, _ in lines))) + 1
+    if (needed := margin + pitch * len(heads)) > width:
+        raise ValueError(f"width={width}: {len(heads)} leaves need {needed} characters")
+    text = [" " * margin + _words(heads, pitch), "leaf".ljust(margin) + _words(leaves, pitch)]
+    text += [label.ljust(margin) + _row(len(heads), pitch, merges) for label, merges in lines]
+    return "\n".join(text)
 
 
-def _row(columns: int, pitch: int, merges: Iterable[tuple[int, int]]) -> str:
+def _words(words: Sequence[str], pitch: int) -> str:
+    return "".join(word.rjust(pitch) for word in words)
+
+
+def _row(columns: int, pitch: int, merges: Iterable[Drawn]) -> str:
     cells = list("│".rjust(pitch) * columns)
-    for left, right in merges:
+    for left, right, result in merges:
         start, stop = left * pitch - 1, right * pitch - 1
-        for at in range(start + 1, stop):
+        first = stop + 1 - len(result)
+        for at in range(start + 1, first):
             cells[at] = "┼" if cells[at] == "│" else "─"
-        cells[start], cells[stop] = "├", "●"
+        if len(result) > 1:
+            cells[first - 1] = " "
+        cells[start] = "├"
+        cells[first : stop + 1] = result
     return "".join(cells)

@@ -13,11 +13,11 @@ goes on after `count` leaves follows the same rules; it brings along the blocks 
 partner yet and the prefixes that end with them.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from prlstm.tree.draw import draw_merges
+from prlstm.tree.draw import Drawn, Row, draw_merges
 
 
 @dataclass(frozen=True)
@@ -149,14 +149,30 @@ class Plan:
         read = [highest, *(t for t in fullest if t >= lowest)]
         return max(t.bit_length() + t.bit_count() - 2 for t in read)
 
-    def draw(self, width: int = 120) -> str:
+    def draw(
+        self,
+        width: int = 120,
+        *,
+        heads: Sequence[str] | None = None,
+        leaves: Sequence[str] | None = None,
+        results: "Callable[[Step, Merge], str] | None" = None,
+    ) -> str:
         """The tree as text: a column per leaf, a row per step, a dot where two states meet.
 
-        Raises `ValueError` where `width` characters do not hold it.
+        `heads` are written above the leaves instead of numbers, `leaves` and `results` instead of
+        the dots. Raises `ValueError` where `width` characters do not hold it.
         """
+        columns = self.count + self.length
+
+        def drawn(step: Step) -> Iterator[Drawn]:
+            for merge in step:
+                said = "●" if results is None else results(step, merge)
+                yield Drawn(merge.middle, merge.stop, said)
+
         return draw_merges(
-            self.count + self.length,
-            [(f"{s.phase} {s.level}", ((m.middle, m.stop) for m in s)) for s in self.steps],
+            [str(column) for column in range(1, columns + 1)] if heads is None else heads,
+            ["o"] * columns if leaves is None else leaves,
+            [Row(f"{step.phase} {step.level}", drawn(step)) for step in self.steps],
             width,
         )
 

@@ -10,7 +10,7 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn
 
-from prlstm.cli.given import INTERRUPTED, ROOT, find_folder, read_device, read_numbers, told, typed
+from prlstm.cli.given import INTERRUPTED, ROOT, find_model, read_device, read_numbers, told, typed
 from prlstm.cli.reproduce.options import OUT, Out, say_written
 from prlstm.cli.tables import duration, plain_table
 from prlstm.cli.train import Device
@@ -65,7 +65,7 @@ def table1(
         norms = Gradients(fresh(hidden_size), length, chosen)
     growth, gradients = out / GROWTH, out / GRADIENTS
     with told():
-        folders = [find_folder(name, root) for name in run or ()]
+        folders = [find_model(name, root) for name in run or ()]
         weights = [Weights(folder.name, folder=folder) for folder in folders]
         for one in weights:
             one.load()

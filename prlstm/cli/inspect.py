@@ -1,0 +1,115 @@
+"""`prlstm inspect`."""
+
+import shutil
+from collections.abc import Sequence
+from typing import Annotated
+
+import typer
+from torch import Tensor
+
+from prlstm.cli.given import ROOT, find_model, read_device, told
+from prlstm.cli.train import Device, Root, Which
+from prlstm.models.folder import load
+from prlstm.models.inspection import Answer, Inspection
+from prlstm.models.inspection import inspect as looked_into
+from prlstm.tasks import Task
+from prlstm.tree.plan import Merge, Step
+
+# what stands above an empty cell, and above one that is left to computation
+EMPTY, COMPUTATION = "_", "."
+RIGHT, WRONG, NO_WORD = "right", "WRONG", "no word"
+
+
+def inspect(
+    model: Annotated[
+        str,
+        typer.Argument(
+            metavar="MODEL",
+            help="A model that comes with the package, as parity_check; a folder; a run's name.",
+        ),
+    ],
+    word: Annotated[str, typer.Argument(metavar="WORD", help="As `prlstm tasks show` shows them.")],
+    weights: Which = "last",
+    device: Device = "auto",
+    root: Root = ROOT,
+) -> None:
+    """Look into the tree of one word: the size of every state, the answer after every prefix."""
+    with told():
+        loaded = load(find_model(model, root), read_device(device), weights=weights)
+        seen = looked_into(loaded, loaded.task.read(word))
+    task, plan = loaded.task, seen.sweep.plan
+    typer.echo(
+        f"{loaded.name} of {seen.block(0, 0)[0].shape[-1]} features on {task.paper_name}: "
+        f"{len(seen.word)} tokens, {len(seen.cells)} cells, {plan.merges} merges, {plan.depth} deep"
+    )
+    typer.echo(f"\nThe norm of h at every node ({EMPTY}: an empty cell, where answers are read):\n")
+    width = shutil.get_terminal_size((120, 24)).columns
+    try:
+        typer.echo(_drawn(seen, width))
+    except ValueError:
+        typer.echo(_listed(seen))
+        typer.echo("\n(The tree of a shorter word is drawn, or of this one on a wider terminal.)")
+    typer.echo("\nThe answer, if the word ended there:\n")
+    typer.echo("\n".join(_answers(seen, width)))
+
+
+def _drawn(seen: Inspection, width: int) -> str:
+    """The tree, with norms where two states meet."""
+    plan = seen.sweep.plan
+    leaves = [_norm(seen.block(0, place)[0]) for place in range(len(seen.cells))]
+
+    def result(step: Step, merge: Merge) -> str:
+        if step.phase == "up":
+            return _norm(seen.block(step.level, (merge.start - 1) >> step.level)[0])
+        return _norm(seen.prefix(merge.stop)[0])
+
+    return plan.draw(width, heads=_heads(seen), leaves=leaves, results=result)
+
+
+def _listed(seen: Inspection) -> str:
+    """The norms of every level together, for a tree that is too wide."""
+    levels = seen.sweep.blocks
+    named = [(f"blocks of {1 << k}", levels[k][0][0]) for k in range(len(levels))]
+    named.append(("prefixes", seen.sweep.prefixes[0][0][0]))
+    lines = [f"{'':<16}{'nodes':>7}{'least':>8}{'mean':>8}{'most':>8}"]
+    for name, states in named:
+        norms = states.double().norm(dim=-1)
+        numbers = "".join(f"{float(n):8.2f}" for n in (norms.min(), norms.mean(), norms.max()))
+        lines.append(f"{name:<16}{len(norms):>7,}{numbers}")
+    return "\n".join(lines)
+
+
+def _norm(h: Tensor) -> str:
+    return f"{float(h.norm()):.2f}"
+
+
+def _heads(seen: Inspection) -> list[str]:
+    task = seen.model.task
+    symbols = [symbol.strip() for symbol in task.symbols]
+    behind = len(seen.cells) - len(seen.word) - task.output_length(len(seen.word))
+    return [
+        *(symbols[token] for token in seen.word),
+        *[COMPUTATION] * behind,
+        *[EMPTY] * task.output_length(len(seen.word)),
+    ]
+
+
+def _answers(seen: Inspection, width: int) -> list[str]:
+    """A line for each prefix."""
+    task = seen.model.task
+    return [
+        _line(task, seen.word[: place + 1], answer, width)
+        for place, answer in enumerate(seen.answers)
+    ]
+
+
+def _line(task: Task, word: Sequence[int], answer: Answer, width: int) -> str:
+    said, sure = task.show_answer(answer.classes), min(answer.sure)
+    told = NO_WORD
+    if answer.truth is not None:
+        told = (
+            RIGHT
+            if answer.classes == answer.truth
+            else f"{WRONG}: {task.show_answer(answer.truth)}"
+        )
+    return f"{len(word):>5}  {said}  {sure:7.2%}  {told}"
