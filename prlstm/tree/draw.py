@@ -23,24 +23,36 @@ class Row(NamedTuple):
 
 
 def draw_merges(
-    heads: Sequence[str], leaves: Sequence[str], rows: Sequence[Row], width: int
+    columns: int,
+    rows: Sequence[Row],
+    width: int,
+    heads: Sequence[str] | None = None,
+    leaves: Sequence[str] | None = None,
 ) -> str:
     """Draw wires that run downwards, with what stands above each, and per row the merges.
 
+    Above stand numbers unless there are `heads`; wires begin with dots unless there are `leaves`.
     Raises `ValueError` where `width` characters do not hold it.
     """
+    # a tree may be far too wide to be listed
+    _check_room(columns, len("leaf ") + NARROWEST * columns, width)
+    heads = [str(column) for column in range(1, columns + 1)] if heads is None else heads
+    leaves = ["o"] * columns if leaves is None else leaves
     lines = [(row.label, list(row.merges)) for row in rows]
-    results = [one.result for _, merges in lines for one in merges]
-    widest = max(map(len, [*heads, *leaves, *results]))
+    inner = [*leaves, *(one.result for _, merges in lines for one in merges)]
     # a dot may touch the line that leads to it, a word may not
-    gap = 1 if max(map(len, [*leaves, *results])) == 1 else 2
-    pitch = max(NARROWEST, widest + gap)
+    gap = 1 if max(map(len, inner)) == 1 else 2
+    pitch = max(NARROWEST, max(map(len, [*heads, *inner])) + gap)
     margin = max(len(label) for label in ("leaf", *(label for label, _ in lines))) + 1
-    if (needed := margin + pitch * len(heads)) > width:
-        raise ValueError(f"width={width}: {len(heads)} leaves need {needed} characters")
+    _check_room(columns, margin + pitch * columns, width)
     text = [" " * margin + _words(heads, pitch), "leaf".ljust(margin) + _words(leaves, pitch)]
-    text += [label.ljust(margin) + _row(len(heads), pitch, merges) for label, merges in lines]
+    text += [label.ljust(margin) + _row(columns, pitch, merges) for label, merges in lines]
     return "\n".join(text)
+
+
+def _check_room(columns: int, needed: int, width: int) -> None:
+    if needed > width:
+        raise ValueError(f"width={width}: {columns} leaves need {needed} characters")
 
 
 def _words(words: Sequence[str], pitch: int) -> str:

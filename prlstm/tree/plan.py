@@ -155,26 +155,21 @@ class Plan:
         *,
         heads: Sequence[str] | None = None,
         leaves: Sequence[str] | None = None,
-        results: "Callable[[Step, Merge], str] | None" = None,
+        results: Callable[["Step", "Merge"], str] | None = None,
     ) -> str:
         """The tree as text: a column per leaf, a row per step, a dot where two states meet.
 
         `heads` are written above the leaves instead of numbers, `leaves` and `results` instead of
         the dots. Raises `ValueError` where `width` characters do not hold it.
         """
-        columns = self.count + self.length
 
         def drawn(step: Step) -> Iterator[Drawn]:
             for merge in step:
                 said = "●" if results is None else results(step, merge)
                 yield Drawn(merge.middle, merge.stop, said)
 
-        return draw_merges(
-            [str(column) for column in range(1, columns + 1)] if heads is None else heads,
-            ["o"] * columns if leaves is None else leaves,
-            [Row(f"{step.phase} {step.level}", drawn(step)) for step in self.steps],
-            width,
-        )
+        rows = [Row(f"{step.phase} {step.level}", drawn(step)) for step in self.steps]
+        return draw_merges(self.count + self.length, rows, width, heads, leaves)
 
 
 def bracketing(count: int) -> str:

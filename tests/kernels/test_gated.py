@@ -56,7 +56,8 @@ def test_time_first() -> None:
     h, c = h.movedim(0, 1).contiguous(), c.movedim(0, 1).contiguous()
     want = gated([h[:, left], h[:, right]], [c[:, left], c[:, right]], weight)
     for mine, other in zip(got, want, strict=True):
-        assert torch.equal(mine, other.movedim(0, 1))
+        # rows that stand elsewhere in a tile may be rounded otherwise
+        assert_rel("time first", mine, other.movedim(0, 1), TOLERANCE[torch.float32][0])
 
 
 @pytest.mark.parametrize("states", [0, 1, 2])
