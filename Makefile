@@ -5,14 +5,16 @@ BIN := $(VENV)/bin
 # Set-up is done once, and again only when what it reads has changed.
 READY := $(VENV)/.ready
 
-.PHONY: help demo test lint types fast-tests test-slow test-gpu bench results transcripts clean
+.PHONY: help demo test lint types fast-tests test-slow test-gpu test-browser test-cluster bench results transcripts docs clean
 
 # shown by plain `make`
 help:
 	@echo "make demo       two languages learned at lengths up to 40, right at 500 and a million"
 	@echo "make test       format, lint, types and the fast tests: what must pass"
 	@echo "make test-slow  the long tests       make test-gpu  those that need a CUDA device"
+	@echo "make test-browser  the report in Chromium   make test-cluster  several processes, Ray"
 	@echo "make bench      time and memory      make results   tables of the documents from rows"
+	@echo "make docs       the documents as a site, in site/"
 	@echo "make transcripts  docs/cli.md: every command is run, and what it says is written down"
 
 demo: $(READY)
@@ -36,6 +38,12 @@ test-slow: $(READY)
 test-gpu: $(READY)
 	$(BIN)/pytest -q -m gpu
 
+test-browser: $(READY)
+	$(BIN)/pytest -q -m browser
+
+test-cluster: $(READY)
+	$(BIN)/pytest -q -m cluster
+
 bench: $(READY)
 	$(BIN)/python benchmarks/layer.py
 	$(BIN)/python benchmarks/tasks.py
@@ -47,6 +55,9 @@ bench: $(READY)
 
 transcripts: $(READY)
 	$(BIN)/python docs/transcripts.py
+
+docs: $(READY)
+	$(BIN)/mkdocs build --strict
 
 results: $(READY)
 	$(BIN)/python benchmarks/summary.py
