@@ -10,7 +10,7 @@ from typing import TypeVar
 import torch
 import typer
 
-from prlstm.models.shipping import folder_of
+from prlstm.models.shipping import folder_of, shipped
 from prlstm.training import RunFolder
 from prlstm.training.results import find_runs
 
@@ -143,7 +143,13 @@ def find_model(text: str, root: Path) -> Path:
     """The folder of a model: a run's, or that of one that comes with the package."""
     if not (root / text).is_dir() and (path := folder_of(text)).is_dir():
         return path
-    return find_folder(text, root)
+    try:
+        return find_folder(text, root)
+    except FileNotFoundError as missing:
+        if close := difflib.get_close_matches(text, shipped(), 1):
+            raise FileNotFoundError(f"{text!r}: no such model, did you mean {close[0]}?") from None
+        known = ", ".join(shipped())
+        raise FileNotFoundError(f"{missing}; with the package come {known}") from None
 
 
 def find_folder(text: str, root: Path) -> Path:

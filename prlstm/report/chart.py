@@ -42,7 +42,11 @@ class Curve:
 
 @dataclass(frozen=True)
 class Panel:
-    """One pair of axes. `lines` are levels to compare with: their names and where they are."""
+    """One pair of axes. `lines` are levels to compare with: their names and where they are.
+
+    `bands` are parts of the x-axis that mean something, by what they mean; `shares` are on the
+    y-axis, which then reaches from 0 to 1.
+    """
 
     title: str
     x: str
@@ -51,6 +55,8 @@ class Panel:
     log_x: bool = False
     log_y: bool = False
     lines: Mapping[str, float] = field(default_factory=dict)
+    bands: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    shares: bool = False
 
 
 @dataclass(frozen=True)
@@ -143,9 +149,17 @@ def _draw_panel(axes: Axes, panel: Panel, looks: Mapping[str, tuple[str, Any]]) 
     for name, level in panel.lines.items():
         axes.axhline(level, color=GREY, linestyle=":", linewidth=1)
         axes.annotate(
-            name, (1, level), (-3, 2), xycoords=("axes fraction", "data"), ha="right",
+            name, (0, level), (3, 2), xycoords=("axes fraction", "data"),
             textcoords="offset points", fontsize="small", color=GREY,
         )  # fmt: skip
+    for name, (first, last) in panel.bands.items():
+        axes.axvspan(first, last, color=GREY, alpha=0.25, linewidth=0)
+        axes.annotate(
+            name, (last, 0.03), (4, 0), xycoords=("data", "axes fraction"),
+            textcoords="offset points", fontsize="small", color=GREY,
+        )  # fmt: skip
+    if panel.shares:
+        axes.set_ylim(-0.03, 1.03)
     axes.grid(alpha=0.25)
     axes.spines[["top", "right"]].set_visible(False)
 
@@ -160,6 +174,7 @@ def as_latex(chart: Chart) -> str:
                 LatexCurve(looks[one.label], one.label, one.x, one.y, LATEX_MARKS[one.end])
                 for one in panel.curves
             ],
+            tuple(panel.bands.values()), panel.shares,
         )
         for panel in chart.panels
     ]  # fmt: skip

@@ -28,7 +28,7 @@ class LatexCurve:
 
 @dataclass(frozen=True)
 class LatexAxis:
-    """A pair of axes; `lines` are levels to compare with."""
+    """A pair of axes; `lines` are levels to compare with, `bands` parts of x that are shaded."""
 
     title: str
     x: str
@@ -37,6 +37,9 @@ class LatexAxis:
     log_y: bool
     lines: Sequence[float]
     curves: Sequence[LatexCurve]
+    bands: Sequence[tuple[float, float]] = ()
+    # from 0 to 1 on the y-axis
+    shares: bool = False
 
 
 def escape(text: str) -> str:
@@ -89,6 +92,8 @@ def _axis(axis: LatexAxis, legend: Sequence[str], marks: Mapping[str, str]) -> l
     options += [
         f"{name}mode=log" for name, is_log in (("x", axis.log_x), ("y", axis.log_y)) if is_log
     ]
+    if axis.shares:
+        options += ["ymin=0", "ymax=1"]
     if legend:
         options.append("legend to name=chartlegend")
     lines = [rf"\nextgroupplot[{', '.join(options)}]"]
@@ -98,6 +103,11 @@ def _axis(axis: LatexAxis, legend: Sequence[str], marks: Mapping[str, str]) -> l
     for mark, told in marks.items():
         image = f"gray, only marks, mark={mark}"
         lines += [rf"\addlegendimage{{{image}}}", rf"\addlegendentry{{{escape(told)}}}"]
+    for first, last in axis.bands:
+        lines.append(
+            rf"\fill[gray!25] ({{axis cs:{first:g},0}} |- {{rel axis cs:0,0}}) rectangle "
+            rf"({{axis cs:{last:g},0}} |- {{rel axis cs:0,1}});"
+        )
     for curve in axis.curves:
         points = " ".join(f"({x:g},{y:g})" for x, y in _thinned(curve.x, curve.y))
         lines.append(rf"\addplot[{_look(curve.look)}, forget plot] coordinates {{{points}}};")

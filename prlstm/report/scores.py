@@ -20,7 +20,10 @@ PROTOCOL = [[SCORED[0], SCORED[-1]]]
 
 @dataclass(frozen=True)
 class SeedScore:
-    """One run: the score of its last weights, with its interval, and that of its best ones."""
+    """One run: the score of its last weights, with its interval, and that of its best ones.
+
+    `accuracy` is that of each of the `lengths`, with the last weights.
+    """
 
     seed: int
     step: int
@@ -29,6 +32,8 @@ class SeedScore:
     low: float
     high: float
     best: float | None
+    lengths: tuple[int, ...]
+    accuracy: tuple[float, ...]
 
 
 @dataclass(frozen=True)
@@ -125,10 +130,25 @@ def _cell(task: str, column: Column, rows: list[Row], table: str) -> Cell:
     best = _furthest(row for row in chosen if row["weights"] == "best")
     scores = []
     for seed, row in sorted(last.items()):
-        low, high = score_interval(*counts(row))
+        correct, total = counts(row)
+        low, high = score_interval(correct, total)
         # weights that validated best on the way to this step
         other = best.get(seed, {}).get("score")
-        scores.append(SeedScore(seed, row["step"], row["samples"], row["score"], low, high, other))
+        lengths = (n for first, last in row["lengths"] for n in range(first, last + 1))
+        accuracy = (sum(c) / sum(of) for c, of in zip(correct, total, strict=True))
+        scores.append(
+            SeedScore(
+                seed,
+                row["step"],
+                row["samples"],
+                row["score"],
+                low,
+                high,
+                other,
+                tuple(lengths),
+                tuple(accuracy),
+            )  # fmt: skip
+        )
     failed = {row["seed"]: row["failed"] for row in chosen if row["weights"] == "none"}
     made = {json_key(row["made_with"]): row["made_with"] for row in last.values()}
     return Cell(

@@ -238,7 +238,9 @@ class TestFolder:
             prlstm.load(folder)
 
     def test_files_that_are_not_there(self, folder: Path) -> None:
-        with pytest.raises(FileNotFoundError, match=r"nowhere.*expected a folder, or one of .*parity"):
+        with pytest.raises(
+            FileNotFoundError, match=r"nowhere.*expected a folder, or one of .*parity"
+        ):
             prlstm.load(folder / "nowhere")
         (folder / "empty").mkdir()
         with pytest.raises(FileNotFoundError, match=r"empty.*expected a file config.json in it"):

@@ -4,6 +4,7 @@ import typer
 
 from prlstm.cli.reproduce.figure1 import figure1
 from prlstm.cli.reproduce.figure4 import figure4
+from prlstm.cli.reproduce.shipped import shipped
 from prlstm.cli.reproduce.table1 import table1
 from prlstm.cli.reproduce.trained import figure3, score_table
 
@@ -29,3 +30,4 @@ app.command()(
 app.command()(figure1)
 app.command()(figure3)
 app.command()(figure4)
+app.command()(shipped)
