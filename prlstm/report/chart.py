@@ -8,8 +8,10 @@ from pathlib import Path
 from typing import Any, Literal
 
 from matplotlib.axes import Axes
+from matplotlib.axis import Axis
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
+from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 from prlstm.files import write_whole
 from prlstm.report.figures import COLOURS, GREY, STYLES, save_figure
@@ -146,6 +148,9 @@ def _draw_panel(axes: Axes, panel: Panel, looks: Mapping[str, tuple[str, Any]]) 
     axes.set_ylabel(panel.y)
     axes.set_xscale("log" if panel.log_x else "linear")
     axes.set_yscale("log" if panel.log_y else "linear")
+    for axis, is_log in ((axes.xaxis, panel.log_x), (axes.yaxis, panel.log_y)):
+        if is_log:
+            _mark_logarithms(axis)
     for name, level in panel.lines.items():
         axes.axhline(level, color=GREY, linestyle=":", linewidth=1)
         axes.annotate(
@@ -162,6 +167,15 @@ def _draw_panel(axes: Axes, panel: Panel, looks: Mapping[str, tuple[str, Any]]) 
         axes.set_ylim(-0.03, 1.03)
     axes.grid(alpha=0.25)
     axes.spines[["top", "right"]].set_visible(False)
+
+
+def _mark_logarithms(axis: Axis) -> None:
+    """Powers of ten; over two decades or less some numbers between them, which fit."""
+    axis.set_minor_formatter(NullFormatter())
+    least, most = axis.get_data_interval()
+    if 0 < least and most <= 100 * least:
+        axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+        axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
 
 
 def as_latex(chart: Chart) -> str:

@@ -103,10 +103,10 @@ def _axis(axis: LatexAxis, legend: Sequence[str], marks: Mapping[str, str]) -> l
     for mark, told in marks.items():
         image = f"gray, only marks, mark={mark}"
         lines += [rf"\addlegendimage{{{image}}}", rf"\addlegendentry{{{escape(told)}}}"]
-    for first, last in axis.bands:
+    for left, right in axis.bands:
         lines.append(
-            rf"\fill[gray!25] ({{axis cs:{first:g},0}} |- {{rel axis cs:0,0}}) rectangle "
-            rf"({{axis cs:{last:g},0}} |- {{rel axis cs:0,1}});"
+            rf"\fill[gray!25] ({{axis cs:{left:g},0}} |- {{rel axis cs:0,0}}) rectangle "
+            rf"({{axis cs:{right:g},0}} |- {{rel axis cs:0,1}});"
         )
     for curve in axis.curves:
         points = " ".join(f"({x:g},{y:g})" for x, y in _thinned(curve.x, curve.y))
