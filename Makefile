@@ -50,6 +50,7 @@ bench: $(READY)
 	$(BIN)/python benchmarks/models.py
 	$(BIN)/python benchmarks/training.py
 	$(BIN)/python benchmarks/streams.py
+	$(BIN)/python benchmarks/distributed.py
 	if $(BIN)/python -c 'import sys, torch; sys.exit(not torch.cuda.is_available())'; then \
 	  $(BIN)/python benchmarks/kernels.py && $(BIN)/python benchmarks/precision.py; fi
 
@@ -69,4 +70,4 @@ $(READY): pyproject.toml constraints.txt
 	@touch $@
 
 clean:
-	rm -rf $(VENV) dist build .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) dist build site .pytest_cache .mypy_cache .ruff_cache .hypothesis
