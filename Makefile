@@ -40,6 +40,7 @@ test-gpu: $(READY)
 
 test-browser: $(READY)
 	$(BIN)/pytest -q -m browser
+	@echo "What the browser showed: build/screenshots/"
 
 test-cluster: $(READY)
 	$(BIN)/pytest -q -m cluster

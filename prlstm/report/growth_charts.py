@@ -102,7 +102,7 @@ def _of_norms(rows: Sequence[Row]) -> Panel:
     for row in rows:
         by_model.setdefault(row["model"], []).append(row)
     curves = [
-        Curve(NAMES[name], range(len(some[0]["norms"])), list(_together(some)))
+        Curve(NAMES.get(name, name), range(len(some[0]["norms"])), list(_together(some)))
         for name, some in sorted(by_model.items(), reverse=True)
     ]
     length = len(first["norms"])

@@ -17,6 +17,12 @@ def tables() -> dict[str, dict[str, dict[str, float]]]:
     return {name: contents[name] for name in ("table2", "table3")}
 
 
+def source() -> str:
+    """Where these numbers stand."""
+    contents: dict[str, Any] = json.loads(Path(__file__).with_name("paper.json").read_text())
+    return str(contents["source"])
+
+
 def published(task: str, model: str, options: Mapping[str, Any]) -> float | None:
     """The paper's score of a model on a task, between 0 and 1; None where it has none.
 

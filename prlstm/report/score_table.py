@@ -139,28 +139,33 @@ def _behind(cell: Cell) -> str:
 
 
 def as_markdown(table: ScoreTable) -> str:
-    """For one column, a line for each task: the paper's, ours, the floor."""
-    several = len(table.columns) > 1
-    header = ["task", *(["model"] if several else []), "paper", "ours (max)", "median", "solved"]
-    header += ["steps", "floor"]
+    """A line for each cell that has a seed: the paper's score, ours, what stands behind it."""
     lines = [
-        f"| {' | '.join(header)} |",
-        "|---|" + "---|" * several + "--:|" * (len(header) - 1 - several),
+        "| task | model | paper | ours (max) | points apart | median | solved | steps | floor |",
+        "|---|---|--:|--:|--:|--:|--:|--:|--:|",
     ]
     for name in table.tasks:
         for cell in table.row(name):
-            task = tasks.get(name)
-            mark = f" {SOLVED_BY_FLOOR}" if cell.is_floor_enough else ""
-            parts = [task.paper_name + mark, *([cell.column.title] if several else [])]
-            parts += ["" if cell.paper is None else percent(cell.paper)]
             if cell.seeds:
-                most = percent(cell.most)
-                parts += [f"**{most}**" if cell.is_solved else most, percent(cell.median)]
-                parts += [f"{cell.succeeded}/{len(cell.seeds)}", steps_range(*cell.steps)]
-            else:
-                parts += ["", "", "", ""]
-            lines.append(f"| {' | '.join([*parts, percent(cell.floor)])} |")
+                lines.append(f"| {' | '.join(_markdown_cells(cell))} |")
     return "\n".join(lines) + "\n"
+
+
+def _markdown_cells(cell: Cell) -> list[str]:
+    mark = f" {SOLVED_BY_FLOOR}" if cell.is_floor_enough else ""
+    most = percent(cell.most)
+    apart = "" if cell.paper is None else f"{100 * (cell.most - cell.paper):+.1f}"
+    return [
+        tasks.get(cell.task).paper_name + mark,
+        cell.column.title,
+        "" if cell.paper is None else percent(cell.paper),
+        f"**{most}**" if cell.is_solved else most,
+        apart,
+        percent(cell.median),
+        f"{cell.succeeded}/{len(cell.seeds)}",
+        steps_range(*cell.steps),
+        percent(cell.floor),
+    ]
 
 
 def draw(table: ScoreTable) -> Figure:
