@@ -9,6 +9,8 @@ import torch
 from fast_tables import aim_table, cpu_table, step_table, stream_table, token_table
 from kernel_tables import kernel_tables, precision_table, target_table
 from measure import Row
+from result_tables import headline, picture, reproduction, shipped_table
+from scale_tables import cpu_prediction, exchange_table, gpu_prediction, measured_table
 from tables import machine, short, table
 
 from prlstm import models, tasks
@@ -16,6 +18,9 @@ from prlstm.models.options import TapeOptions
 
 ROOT = Path(__file__).parent.parent
 RESULTS = ROOT / "benchmarks" / "results"
+# of the experiments, which the package itself writes
+SCORES = ROOT / "results" / "scores.jsonl"
+PICTURE = ROOT / "docs" / "pictures" / "accuracy"
 LENGTHS = (64, 1024, 16_384, 65_536)
 COLUMNS = {
     "lstm": "`nn.LSTM`",
@@ -182,6 +187,9 @@ def training_tables(rows: list[Row]) -> str:
 
 # which part of which document is made of which rows
 MADE = [
+    (ROOT / "README.md", "headline", SCORES, headline),
+    (ROOT / "docs" / "models.md", "shipped", SCORES, shipped_table),
+    (ROOT / "docs" / "reproduction.md", "reproduction", SCORES, reproduction),
     (ROOT / "README.md", "speed", "layer", layer_tables),
     (ROOT / "docs" / "tasks.md", "tasks", "tasks", task_table),
     (ROOT / "docs" / "tasks.md", "speed", "tasks", sampler_tables),
@@ -196,7 +204,17 @@ MADE = [
     (ROOT / "docs" / "performance.md", "steps", "steps", step_table),
     (ROOT / "docs" / "performance.md", "streams", "streams", stream_table),
     (ROOT / "docs" / "performance.md", "cpu", "tokens", cpu_table),
+    (ROOT / "docs" / "scale.md", "split", "distributed", measured_table),
+    (ROOT / "docs" / "scale.md", "exchange", "distributed", exchange_table),
+    (ROOT / "docs" / "scale.md", "split-cpu", "distributed", cpu_prediction),
+    (ROOT / "docs" / "scale.md", "split-gpu", "layer", gpu_prediction),
 ]
+
+
+def read(rows: str | Path) -> list[Row]:
+    """The rows of a file, or of some of the benchmarks by name."""
+    files = [rows] if isinstance(rows, Path) else [RESULTS / f"{n}.jsonl" for n in rows.split(",")]
+    return [json.loads(line) for file in files for line in file.read_text().splitlines()]
 
 
 def updated(path: Path) -> str:
@@ -204,9 +222,7 @@ def updated(path: Path) -> str:
     text = path.read_text()
     for document, mark, rows, made in MADE:
         if document == path:
-            files = (RESULTS / f"{name}.jsonl" for name in rows.split(","))
-            lines = [line for file in files for line in file.read_text().splitlines()]
-            new = made([json.loads(line) for line in lines])
+            new = made(read(rows))
             marked = re.compile(rf"(<!-- {mark} -->\n).*?(<!-- /{mark} -->)", re.DOTALL)
             text, count = marked.subn(lambda found, new=new: found[1] + new + found[2], text)
             assert count == 1, f"{path}: expected one part marked {mark}"
@@ -216,4 +232,6 @@ def updated(path: Path) -> str:
 if __name__ == "__main__":
     for path in dict.fromkeys(path for path, *_ in MADE):
         path.write_text(updated(path))
-        print(f"{path}: tables made from the rows in {RESULTS}")
+        print(f"{path}: tables made from rows")
+    for path in picture(read(SCORES), PICTURE):
+        print(path)

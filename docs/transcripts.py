@@ -158,6 +158,11 @@ SECTIONS = (
         (help_of("sweep"), Shown("prlstm sweep nothing.toml", fixed=True, code=1)),
     ),
     Section(
+        "report",
+        "All results as one page of HTML: see [report.md](report.md).",
+        (help_of("report"), Shown("prlstm report --results nothing", fixed=True, code=1)),
+    ),
+    Section(
         "tasks, models, tree",
         "See [tasks.md](tasks.md), [models.md](models.md) and the [README](../README.md).",
         (

@@ -7,7 +7,7 @@ import fcntl
 import json
 import os
 import stat
-from collections.abc import Iterable
+from collections.abc import Callable, Hashable, Iterable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -34,16 +34,26 @@ def write_whole(path: Path, contents: bytes) -> None:
         raise OSError(failed.errno, failed.strerror, str(path)) from None
 
 
-def append_rows(path: Path, rows: Iterable[Row]) -> None:
-    """Add rows to a file of JSON lines, in place of one that was cut off."""
-    lines = "".join(json.dumps(row, allow_nan=False) + "\n" for row in rows).encode()
+def append_rows(
+    path: Path, rows: Iterable[Row], identity: Callable[[Row], Hashable] | None = None
+) -> None:
+    """Add rows to a file of JSON lines, in place of one that was cut off.
+
+    With an `identity`, a row is left out if the file holds one of the same identity.
+    """
+    lines = [(row, json.dumps(row, allow_nan=False) + "\n") for row in rows]
     try:
         with _opened(path, os.O_RDWR | os.O_CREAT) as file:
             # several processes may score one run
             fcntl.flock(file, fcntl.LOCK_EX)
-            file.seek(_end_of_rows(file.read()))
+            contents = file.read()
+            end = _end_of_rows(contents)
+            if identity is not None:
+                known = {identity(row) for row in _parsed(path, contents[:end])}
+                lines = [(row, line) for row, line in lines if identity(row) not in known]
+            file.seek(end)
             file.truncate()
-            file.write(lines)
+            file.write("".join(line for _, line in lines).encode())
     except OSError as failed:
         raise OSError(failed.errno, failed.strerror, str(path)) from None
 
@@ -53,7 +63,10 @@ def read_rows(path: Path) -> list[Row]:
     if not path.exists():
         return []
     contents = _read(path)
-    whole = contents[: _end_of_rows(contents)]
+    return _parsed(path, contents[: _end_of_rows(contents)])
+
+
+def _parsed(path: Path, whole: bytes) -> list[Row]:
     rows = []
     for number, line in enumerate(whole.split(b"\n")[:-1], 1):
         try:

@@ -69,7 +69,7 @@ ALLOWED: dict[str, set[str]] = {
         "evaluation",
     },
     "evaluation": {"prlstm", "stream", "tasks", "models"},
-    "report": {"prlstm", "files", "tree", "tasks"},
+    "report": {"prlstm", "files", "tree", "tasks", "models"},
     "experiments": {
         "prlstm",
         "environment",
@@ -85,6 +85,21 @@ ALLOWED: dict[str, set[str]] = {
         "training",
         "report",
     },
+    "distributed": {
+        "tree",
+        "cells",
+        "lengths",
+        "inputs",
+        "state",
+        "state_shape",
+        "dispatch",
+        "layer",
+        # a cluster makes cells of tables
+        "prlstm",
+        "files",
+        "training",
+        "experiments",
+    },
     "cli": {
         "prlstm",
         "environment",
@@ -96,6 +111,7 @@ ALLOWED: dict[str, set[str]] = {
         "training",
         "report",
         "experiments",
+        "distributed",
     },
     "__init__": {"prlstm", "tree", "cells", "state", "layer", "streams", "models"},
     "__main__": {"cli"},
@@ -126,6 +142,12 @@ def test_imports_go_one_way(path: Path) -> None:
     unit = unit_of(path)
     assert unit in ALLOWED, f"say in ALLOWED what {unit} may import"
     assert units_imported(path) <= ALLOWED[unit] | {unit}
+
+
+def test_ray_is_imported_when_it_is_asked_for_alone() -> None:
+    code = "import sys, prlstm.cli, prlstm.distributed.cluster; assert 'ray' not in sys.modules"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
 
 
 def test_importing_is_cheap_and_needs_no_gpu_packages() -> None:

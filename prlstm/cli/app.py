@@ -10,6 +10,7 @@ from prlstm.cli.inspect import inspect
 from prlstm.cli.models import app as models
 from prlstm.cli.plot import plot
 from prlstm.cli.predict import predict
+from prlstm.cli.report import report
 from prlstm.cli.reproduce import app as reproduce
 from prlstm.cli.runs import runs
 from prlstm.cli.sweep import sweep
@@ -50,6 +51,7 @@ app.command()(plot)
 app.command()(runs)
 app.command()(sweep)
 app.add_typer(reproduce, name="reproduce")
+app.command()(report)
 app.add_typer(tasks, name="tasks")
 app.add_typer(models, name="models")
 app.command()(tree)

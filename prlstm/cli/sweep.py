@@ -1,19 +1,21 @@
 """`prlstm sweep`."""
 
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Annotated
 
 import typer
 from rich.console import Console
 
-from prlstm.cli.given import INTERRUPTED, read_device, told
+from prlstm.cli.dry_run import print_units
+from prlstm.cli.engine import Address, CpusPerUnit, DryRun, EngineAsked, EngineName, GpusPerUnit
+from prlstm.cli.given import INTERRUPTED, told
 from prlstm.cli.reproduce.options import say_written
 from prlstm.cli.reproduce.progress import shown
 from prlstm.cli.runs import WIDTH
 from prlstm.cli.tables import plain_table
 from prlstm.cli.train import Device
 from prlstm.experiments.budget import in_order
-from prlstm.experiments.crew import work
 from prlstm.experiments.runs import Store
 from prlstm.experiments.sweep import Sweep, read_sweep
 from prlstm.report.numbers import percent, steps_range
@@ -34,25 +36,35 @@ def sweep(
         typer.Option(help="The folder of the rows; by default named as the file.", metavar="PATH"),
     ] = None,
     runs: Annotated[Path, typer.Option(help="The folder of the runs themselves.")] = Path("runs"),
+    engine: EngineName = "local",
+    address: Address = None,
+    cpus_per_unit: CpusPerUnit = None,
+    gpus_per_unit: GpusPerUnit = None,
+    dry_run: DryRun = False,
 ) -> None:
     """Train and score every combination of the settings in a file.
 
     Stopped at any time, the same command goes on; nothing is overwritten.
     """
-    chosen, console = read_device(device), Console()
-    with told():
+    with_what = EngineAsked(engine, address, cpus_per_unit, gpus_per_unit, jobs, device)
+    chosen, console = with_what.device_here(), Console()
+    with told(), ExitStack() as held:
         grid = read_sweep(file)
         folder = Path("results") / file.stem if out is None else out
         store = Store(folder, runs, CURVES, lengths=grid.lengths)
+        if dry_run:
+            print_units(console, grid.cells, grid.request, store, chosen)
+            return
+        maker = held.enter_context(with_what.started())
         done = {n for n, c in enumerate(grid.cells) if not store.missing(c, grid.request)}
         steps = grid.request.steps
         console.print(f"{file}: {len(grid.cells)} cells, {len(done)} of them answered by rows in "
-                      f"{folder}; {steps:,} steps on {chosen}", highlight=False, markup=False,
+                      f"{folder}; {steps:,} steps on {maker.place}", highlight=False, markup=False,
                       soft_wrap=True)  # fmt: skip
         choose = in_order(grid.cells, grid.request, store)
         try:
             with terminations_as_interrupts(), shown(console, grid.cells, steps, done, None) as say:
-                failures = work(grid.cells, choose, store, chosen, say, jobs)
+                failures = maker.work(grid.cells, choose, store, maker.device, say)
         except KeyboardInterrupt:
             console.print("Interrupted. All is saved: the same command goes on.", highlight=False)
             raise typer.Exit(INTERRUPTED) from None

@@ -33,6 +33,8 @@ class Heard:
 Listener = Callable[[Heard], None]
 # which cell is made next, of those that are not in the making, and as far as what
 Choice = Callable[[Collection[int]], tuple[int, Request] | None]
+# what makes the cells that are chosen, and tells what could not be made: `work`, or a cluster
+Work = Callable[[Sequence[Wanted], Choice, Store, torch.device, Listener], list[str]]
 
 
 def work(
@@ -50,7 +52,7 @@ def work(
     if jobs == 1:
         while (chosen := choose(())) is not None:
             number, request = chosen
-            make(cells[number], request, store, device, _Teller(number, listen))
+            make(cells[number], request, store, device, Teller(number, listen))
             listen(Heard(number, "done", request.steps, request.steps))
         return []
     return _Crew(cells, choose, store, device, listen).work(jobs)
@@ -140,7 +142,7 @@ def _alone(
     torch.set_num_threads(threads)
     # an interrupt from the keyboard reaches the one that began it, who passes it on
     os.setsid()
-    parent, tell = os.getppid(), _Teller(number, to.send)
+    parent, tell = os.getppid(), Teller(number, to.send)
 
     def report(event: Event) -> None:
         if os.getppid() != parent:
@@ -154,7 +156,7 @@ def _alone(
 
 
 @dataclass
-class _Teller:
+class Teller:
     """Events of training, as they are told of a cell: not all of them."""
 
     number: int
@@ -164,6 +166,7 @@ class _Teller:
     last: float = field(default=0.0)
 
     def __call__(self, event: Event) -> None:
+        """Tell of an event, or not."""
         match event:
             case Begun():
                 self.steps = event.steps

@@ -1,7 +1,8 @@
 """Runs as an experiment wants them: trained, scored, and kept as rows of results."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
+from itertools import groupby, pairwise
 from pathlib import Path
 
 import torch
@@ -12,7 +13,7 @@ from prlstm.report.columns import PRECISION, Column
 from prlstm.report.rows import SCORES, append_results, read_results
 from prlstm.report.scores import as_ranges, packed_totals
 from prlstm.tasks.floors import SCORED
-from prlstm.training import Event, Report, Request, RunConfig, RunFolder, score, train
+from prlstm.training import Event, Report, Request, RunConfig, RunFolder, loop, score, train
 from prlstm.training.events import Stopped
 from prlstm.training.runs import METRICS
 from prlstm.training.scoring import kinds_of_weights
@@ -106,13 +107,23 @@ def make(
     whole = [folder for folder in folders if folder not in failed]
     made_with = {"made_with": environment(device)}
     curves = [row | made_with for folder in whole for row in _curve(folder, store)]
-    append_results(store.results / store.curves, curves)
+    append_results(store.results / store.curves, curves, _piece)
     rows = _scored(whole, request, store, device, report) if store.is_scored else []
     for folder, why in failed.items():
         step = folder.step() or 0
         rows.append(_known(folder) | {"weights": "none", "step": step, "failed": why})
     if rows:
-        append_results(store.results / SCORES, [row | made_with for row in rows])
+        append_results(store.results / SCORES, [row | made_with for row in rows], _score)
+
+
+def _piece(row: Row) -> Hashable:
+    """What tells a part of a curve: two that made a cell at a time leave one of it."""
+    return row["run"], row["step"][-1]
+
+
+def _score(row: Row) -> Hashable:
+    """What tells a score."""
+    return row["run"], row["weights"], row["step"], row.get("samples"), str(row.get("lengths"))
 
 
 def _known(folder: RunFolder) -> Row:
@@ -140,7 +151,9 @@ def _scored(
         for kind in kinds_of_weights(folder):
             by_kind.setdefault(kind, []).append(folder)
     rows = []
-    for kind, some in by_kind.items():
+    # the last weights at the end: their rows say that nothing is missing
+    for kind in sorted(by_kind, key=lambda kind: kind == "last"):
+        some = by_kind[kind]
         counts = score(some, kind, store.lengths, request.samples, device=device, report=report)
         for folder, count in zip(some, counts, strict=True):
             weights = folder.weights(kind)
@@ -165,7 +178,8 @@ def _curve(folder: RunFolder, store: Store) -> list[Row]:
     """A row of what a run has learned since the last row of its curve, if it has."""
     name, path = folder.config.name, store.results / store.curves
     before = [row["step"][-1] for row in read_results(path) if row["run"] == name]
-    new = [row for row in folder.rows(METRICS) if row["step"] > max(before, default=0)]
+    first = max(before, default=0)
+    new = _blocks([row for row in folder.rows(METRICS) if row["step"] > first], first)
     if not new:
         return []
     parts: dict[str, list[float]] = {"step": [], "seconds": [], "loss": [], "accuracy": []}
@@ -175,6 +189,25 @@ def _curve(folder: RunFolder, store: Store) -> list[Row]:
         for column in ("loss", "accuracy"):
             parts[column].append(round(sum(row[column] for row in some) / len(some), 6))
     return [_known(folder) | parts]
+
+
+def _blocks(rows: Sequence[Row], step: int) -> list[Row]:
+    """Whole blocks of steps after `step`; a save on the way leaves a row for a part of one.
+
+    So a curve has the same points, however often its run was saved, killed and continued.
+    """
+    blocks: list[Row] = []
+    for _, parts in groupby(rows, lambda row: (row["step"] - 1) // loop.BLOCK):
+        some = list(parts)
+        steps = [after - one for one, after in pairwise([step, *(row["step"] for row in some)])]
+        step = some[-1]["step"]
+        answers = [row.get("answers", part) for row, part in zip(some, steps, strict=True)]
+        mean = {}
+        for column, weights in (("loss", steps), ("accuracy", answers)):
+            whole = sum(row[column] * one for row, one in zip(some, weights, strict=True))
+            mean[column] = whole / sum(weights)
+        blocks.append(some[-1] | mean)
+    return blocks
 
 
 def _pieces(rows: Sequence[Row]) -> Iterable[Sequence[Row]]:

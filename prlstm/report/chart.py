@@ -173,7 +173,7 @@ def _mark_logarithms(axis: Axis) -> None:
     """Powers of ten; over two decades or less some numbers between them, which fit."""
     axis.set_minor_formatter(NullFormatter())
     least, most = axis.get_data_interval()
-    if 0 < least and most <= 100 * least:
+    if least > 0 and most <= 100 * least:
         axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
         axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
 

@@ -1,6 +1,6 @@
 """Rows of results: JSON lines that are only ever added, each with the version of its schema."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Hashable, Iterable
 from pathlib import Path
 
 from prlstm.files import Row, append_rows, read_rows
@@ -23,9 +23,11 @@ def read_results(path: Path) -> list[Row]:
     return rows
 
 
-def append_results(path: Path, rows: Iterable[Row]) -> None:
-    """Add rows to a file, which is made if it is not there."""
+def append_results(
+    path: Path, rows: Iterable[Row], identity: Callable[[Row], Hashable] | None = None
+) -> None:
+    """Add rows to a file, which is made if it is not there; none whose `identity` it has."""
     # a file with rows of another meaning is left as it is
     read_results(path)
     path.parent.mkdir(parents=True, exist_ok=True)
-    append_rows(path, [{"schema": SCHEMA, **row} for row in rows])
+    append_rows(path, [{"schema": SCHEMA, **row} for row in rows], identity)

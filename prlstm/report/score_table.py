@@ -145,9 +145,8 @@ def as_markdown(table: ScoreTable) -> str:
         "|---|---|--:|--:|--:|--:|--:|--:|--:|",
     ]
     for name in table.tasks:
-        for cell in table.row(name):
-            if cell.seeds:
-                lines.append(f"| {' | '.join(_markdown_cells(cell))} |")
+        cells = [cell for cell in table.row(name) if cell.seeds]
+        lines += [f"| {' | '.join(_markdown_cells(cell))} |" for cell in cells]
     return "\n".join(lines) + "\n"
 
 

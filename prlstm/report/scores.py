@@ -130,25 +130,9 @@ def _cell(task: str, column: Column, rows: list[Row], table: str) -> Cell:
     best = _furthest(row for row in chosen if row["weights"] == "best")
     scores = []
     for seed, row in sorted(last.items()):
-        correct, total = counts(row)
-        low, high = score_interval(correct, total)
         # weights that validated best on the way to this step
         other = best.get(seed, {}).get("score")
-        lengths = (n for first, last in row["lengths"] for n in range(first, last + 1))
-        accuracy = (sum(c) / sum(of) for c, of in zip(correct, total, strict=True))
-        scores.append(
-            SeedScore(
-                seed,
-                row["step"],
-                row["samples"],
-                row["score"],
-                low,
-                high,
-                other,
-                tuple(lengths),
-                tuple(accuracy),
-            )  # fmt: skip
-        )
+        scores.append(_seed_score(row, other))
     failed = {row["seed"]: row["failed"] for row in chosen if row["weights"] == "none"}
     made = {json_key(row["made_with"]): row["made_with"] for row in last.values()}
     return Cell(
@@ -159,6 +143,22 @@ def _cell(task: str, column: Column, rows: list[Row], table: str) -> Cell:
         tuple(why for seed, why in failed.items() if seed not in last),
         precision,
         tuple(made.values()),
+    )
+
+
+def _seed_score(row: Row, best: float | None) -> SeedScore:
+    correct, total = counts(row)
+    low, high = score_interval(correct, total)
+    return SeedScore(
+        row["seed"],
+        row["step"],
+        row["samples"],
+        row["score"],
+        low,
+        high,
+        best,
+        lengths=tuple(n for least, most in row["lengths"] for n in range(least, most + 1)),
+        accuracy=tuple(sum(c) / sum(of) for c, of in zip(correct, total, strict=True)),
     )
 
 

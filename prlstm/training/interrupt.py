@@ -4,6 +4,7 @@ import signal
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from types import FrameType
 
@@ -15,6 +16,20 @@ class Interrupt:
     """Whether somebody asked for the end."""
 
     asked: bool = False
+
+
+# what asks the code of a thread that no signal reaches
+_ASKING: ContextVar[Interrupt | None] = ContextVar("interrupt", default=None)
+
+
+@contextmanager
+def interrupted_by(interrupt: Interrupt) -> Iterator[None]:
+    """Let another thread, which holds `interrupt`, ask for the end of what this one does."""
+    before = _ASKING.set(interrupt)
+    try:
+        yield
+    finally:
+        _ASKING.reset(before)
 
 
 @contextmanager
@@ -33,11 +48,11 @@ def terminations_as_interrupts() -> Iterator[None]:
 @contextmanager
 def deferred_interrupts() -> Iterator[Interrupt]:
     """Note an interrupt (Ctrl-C, or SIGTERM) instead of raising it; a second one is raised."""
-    interrupt = Interrupt()
     # only the main thread hears of signals
     if threading.current_thread() is not threading.main_thread():
-        yield interrupt
+        yield _ASKING.get() or Interrupt()
         return
+    interrupt = Interrupt()
 
     def note(number: int, frame: FrameType | None) -> None:
         if interrupt.asked:

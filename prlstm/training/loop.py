@@ -146,8 +146,10 @@ class _Stack:
     def _read_block(self) -> dict[RunFolder, str]:
         """Rows of the last steps; those runs that failed in them, and why."""
         metrics = self.trainer.read_metrics()
-        accuracy = metrics.correct.sum(0) / metrics.total.sum(0)
-        means = (metrics.loss.mean(0), accuracy, metrics.norm.mean(0))
+        # in float64: a block whose parts have rows of their own can be put together again
+        answers = metrics.total.sum(0).double()
+        accuracy = metrics.correct.sum(0) / answers
+        means = (metrics.loss.double().mean(0), accuracy, metrics.norm.double().mean(0))
         seconds = round(time.monotonic() - self.start, 3)
         failed = {}
         for seed, folder in enumerate(self.folders):
@@ -157,6 +159,7 @@ class _Stack:
                 continue
             names = ("loss", "accuracy", "norm")
             row = {name: mean[seed].item() for name, mean in zip(names, means, strict=True)}
+            row |= {"answers": answers[seed].item()}
             folder.append(METRICS, {"step": self.trainer.step, "seconds": seconds} | row)
         self.report(Block(self.folders, self.trainer.step, seconds, *means))
         return failed

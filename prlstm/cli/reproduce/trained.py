@@ -5,6 +5,7 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -13,6 +14,17 @@ import typer
 from rich.console import Console
 
 from prlstm import models
+from prlstm.cli.dry_run import print_units
+from prlstm.cli.engine import (
+    Address,
+    CpusPerUnit,
+    DryRun,
+    Engine,
+    EngineAsked,
+    EngineName,
+    GpusPerUnit,
+    local,
+)
 from prlstm.cli.given import INTERRUPTED, read_device, read_seeds, told, typed
 from prlstm.cli.reproduce.options import OUT, Out, read_names, say_written
 from prlstm.cli.reproduce.progress import shown
@@ -20,7 +32,7 @@ from prlstm.cli.tables import plain_table
 from prlstm.cli.train import Device
 from prlstm.experiments.budget import by_gain, in_order, read_budget
 from prlstm.experiments.catalogue import EXPERIMENTS, Experiment
-from prlstm.experiments.crew import Choice, work
+from prlstm.experiments.crew import Choice
 from prlstm.experiments.runs import Store, Wanted
 from prlstm.report.chart import write_chart
 from prlstm.report.columns import Column
@@ -96,19 +108,32 @@ def score_table(name: str, about: str) -> Callable[..., None]:
         device: Device = "auto",
         out: Out = OUT,
         runs: Runs = RUNS,
+        engine: EngineName = "local",
+        address: Address = None,
+        cpus_per_unit: CpusPerUnit = None,
+        gpus_per_unit: GpusPerUnit = None,
+        dry_run: DryRun = False,
     ) -> None:
+        with_what = EngineAsked(engine, address, cpus_per_unit, gpus_per_unit, jobs, device)
         small = {"hidden_size": hidden_size, "batch_size": batch_size}
-        asked = _read(EXPERIMENTS[name], tasks, models, seeds, steps, precision, small, device)
+        read = partial(_read, EXPERIMENTS[name], tasks, models, seeds, steps, precision, small)
+        asked = read(with_what.device_here())
         with typed():
             seconds = None if budget is None else read_budget(budget)
             request = Request(steps=asked.steps, validate_every=VALIDATE_EVERY, samples=samples)
         store, console = Store(out, runs, asked.experiment.curves), Console()
-        with told():
+        with told(), ExitStack() as held:
+            if dry_run:
+                print_units(console, asked.cells, request, store, asked.device)
+                return
+            maker = held.enter_context(with_what.started())
+            # nodes may have GPUs where this machine has none
+            asked = read(maker.device)
             ends = None if seconds is None else time.monotonic() + seconds
             choose = in_order(asked.cells, request, store)
             if ends is not None:
                 choose = by_gain(asked.cells, request, store, name, ends)
-            failures = _make(console, asked, request, store, choose, jobs, ends)
+            failures = _make(console, asked, request, store, choose, maker, ends)
             table = _table(asked, out)
             _print_table(console, asked, table)
             written = write_table(table, out / f"{name}{asked.suffix}")
@@ -142,13 +167,14 @@ def figure3(
     if every_task or tasks is not None:
         experiment = replace(experiment, tasks=EXPERIMENTS["table2"].tasks)
     small = {"hidden_size": hidden_size, "batch_size": batch_size}
-    asked = _read(experiment, tasks, models, None, steps, precision, small, device)
+    chosen = read_device(device)
+    asked = _read(experiment, tasks, models, None, steps, precision, small, chosen)
     console = Console()
     request = Request(steps=asked.steps, validate_every=0)
     store = Store(out, runs, experiment.curves, is_scored=False)
     with told():
         choose = in_order(asked.cells, request, store)
-        _make(console, asked, request, store, choose, 1, None)
+        _make(console, asked, request, store, choose, local(chosen, 1), None)
         rows = read_results(out / experiment.curves)
         fitting = [row for row in rows if any(one.fits(row) for one in asked.columns)]
         known = {row["task"] for row in fitting}
@@ -171,13 +197,12 @@ def _read(
     steps: int | None,
     precision: str,
     small: dict[str, int | None],
-    device: str,
+    device: torch.device,
 ) -> Asked:
     """What was typed, as cells that are wanted."""
-    chosen = read_device(device)
     if precision == "auto":
-        precision = "bfloat16" if chosen.type == "cuda" else "float32"
-    if precision == "tf32" and chosen.type != "cuda":
+        precision = "bfloat16" if device.type == "cuda" else "float32"
+    if precision == "tf32" and device.type != "cuda":
         raise typer.BadParameter("'tf32': expected a CUDA device", param_hint="--precision")
     changed = {name: value for name, value in small.items() if value is not None}
     columns = [_changed(column, changed) for column in experiment.columns]
@@ -188,7 +213,7 @@ def _read(
     cells = [Wanted(task, one, tuple(numbers), precision) for one in some for task in those]
     suffix = "".join(f"-{name}-{value}" for name, value in changed.items())
     goal = experiment.steps if steps is None else steps
-    return Asked(experiment, columns, cells, those, some, goal, chosen, suffix)
+    return Asked(experiment, columns, cells, those, some, goal, device, suffix)
 
 
 def _changed(column: Column, changed: dict[str, int]) -> Column:
@@ -204,7 +229,7 @@ def _make(
     request: Request,
     store: Store,
     choose: Choice,
-    jobs: int,
+    maker: Engine,
     ends: float | None,
 ) -> list[str]:
     """Make all cells; an interrupt saves, says how to go on, and ends."""
@@ -212,7 +237,7 @@ def _make(
     done = {number for number, cell in enumerate(cells) if not store.missing(cell, request)}
     console.print(
         f"{asked.experiment.title}: {len(cells)} cells, {len(done)} of them answered by rows in "
-        f"{store.results}; {asked.steps:,} steps on {asked.device}",
+        f"{store.results}; {asked.steps:,} steps on {maker.place}",
         highlight=False,
         markup=False,
         soft_wrap=True,
@@ -221,7 +246,7 @@ def _make(
         with ExitStack() as held:
             held.enter_context(terminations_as_interrupts())
             listen = held.enter_context(shown(console, cells, asked.steps, done, ends))
-            return work(cells, choose, store, asked.device, listen, jobs)
+            return maker.work(cells, choose, store, maker.device, listen)
     except KeyboardInterrupt:
         console.print("Interrupted. All is saved: the same command goes on.", highlight=False)
         raise typer.Exit(INTERRUPTED) from None
