@@ -22,13 +22,23 @@ UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
 
 @dataclass(frozen=True)
 class Standing:
-    """How far a cell is: the step that is scored, that from which training goes on, its score."""
+    """How far a cell is: the step that is scored, that from which training goes on, its score.
+
+    `kind` tells cells that take about the same time. `seconds_per_step` and `score_seconds`, of a
+    score, are those of the whole stack; of a cell that nobody has seen they are not known.
+    """
 
     scored: int
     made: int
     score: float | None
     paper: float | None
-    seconds_per_step: float
+    kind: str = ""
+    seconds_per_step: float = 0.0
+    score_seconds: float = 0.0
+
+    def seconds_to(self, goal: int) -> float:
+        """How long it takes to train to a step and to score it."""
+        return max(0, goal - self.made) * self.seconds_per_step + self.score_seconds
 
 
 def in_order(cells: Sequence[Wanted], request: Request, store: Store) -> Choice:
@@ -52,7 +62,7 @@ def by_gain(
         left = deadline - time.monotonic()
         free = [number for number in range(len(cells)) if number not in busy]
         found = best_next(
-            [_standing(cells[n], store, table, request.steps) for n in free], request.steps, left
+            [_standing(cells[n], store, table, request) for n in free], request.steps, left
         )
         if found is None:
             return None
@@ -68,24 +78,33 @@ def best_next(
     """Which cell is trained next, and to which step; None if nothing fits into the time.
 
     First those that nobody has seen; then where the distance to the paper's score is greatest for
-    the time that the next milestone takes.
+    the time that the next milestone takes. A cell that nobody has seen is left alone if others of
+    its kind, or if there are none the quickest of all, say that it would take too long.
     """
     if seconds_left <= 0:
         return None
+    first = next_milestone(0, steps)
     for number, one in enumerate(standings):
-        if one.scored == 0:
-            return number, next_milestone(0, steps)
+        if one.scored == 0 and _least(one, standings, first) <= seconds_left:
+            return number, first
     gains = []
     for number, one in enumerate(standings):
-        each = one.seconds_per_step
-        fitting = one.made + int(seconds_left / max(each, 1e-9)) // PORTION * PORTION
+        for_steps = seconds_left - one.score_seconds
+        fitting = one.made + int(for_steps / max(one.seconds_per_step, 1e-9)) // PORTION * PORTION
         goal = min(next_milestone(one.scored, steps), fitting)
-        if goal > one.scored:
-            gains.append((_gap(one) / max(1e-9, (goal - one.made) * each), -number, goal))
+        if goal > one.scored > 0:
+            gains.append((_gap(one) / max(1e-9, one.seconds_to(goal)), -number, goal))
     if not gains:
         return None
     _, number, goal = max(gains)
     return -number, goal
+
+
+def _least(unseen: Standing, standings: Sequence[Standing], goal: int) -> float:
+    """What others that are seen let expect of one that is not, at the least; nothing of none."""
+    seen = [one for one in standings if one.scored]
+    alike = [one for one in seen if one.kind == unseen.kind] or seen
+    return min((replace(one, made=unseen.made).seconds_to(goal) for one in alike), default=0.0)
 
 
 def next_milestone(step: int, steps: int) -> int:
@@ -99,21 +118,23 @@ def _gap(one: Standing) -> float:
     return max(LEAST_GAP, goal - (one.score or 0.0))
 
 
-def _standing(cell: Wanted, store: Store, table: str, most: int) -> Standing:
-    answers = store.answers(cell)
-    rows = [row for row in answers if row["weights"] == "last"]
+def _standing(cell: Wanted, store: Store, table: str, request: Request) -> Standing:
+    answers = store.answers(cell, request)
+    rows = [row for row in answers if not row.get("failed")]
     steps = {config.name: 0 for config in cell.configs}
     for row in rows:
         steps[row["run"]] = max(steps[row["run"]], row["step"])
     # nobody waits for a run that failed
-    steps |= {row["run"]: most for row in answers if row.get("failed")}
+    steps |= {row["run"]: request.steps for row in answers if row.get("failed")}
     percent = tables().get(table, {}).get(cell.column.name, {}).get(cell.task)
     return Standing(
         scored=min(steps.values()),
         made=store.made(cell),
         score=max((row["score"] for row in rows), default=None),
         paper=None if percent is None else percent / 100,
+        kind=cell.column.name,
         seconds_per_step=max((row["seconds"] / row["step"] for row in rows), default=0.0),
+        score_seconds=max((row.get("score_seconds", 0.0) for row in rows), default=0.0),
     )
 
 

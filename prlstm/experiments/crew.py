@@ -50,12 +50,31 @@ def work(
     An interrupt is passed on: every cell in the making saves, and it is raised again.
     """
     if jobs == 1:
-        while (chosen := choose(())) is not None:
-            number, request = chosen
-            make(cells[number], request, store, device, Teller(number, listen))
-            listen(Heard(number, "done", request.steps, request.steps))
-        return []
+        return _one_by_one(cells, choose, store, device, listen)
     return _Crew(cells, choose, store, device, listen).work(jobs)
+
+
+def _one_by_one(
+    cells: Sequence[Wanted], choose: Choice, store: Store, device: torch.device, listen: Listener
+) -> list[str]:
+    failures: dict[int, str] = {}
+    while (chosen := choose(failures.keys())) is not None:
+        number, request = chosen
+        why = None
+        try:
+            make(cells[number], request, store, device, Teller(number, listen))
+        except BlockingIOError as taken:
+            # somebody else makes it
+            why = str(taken)
+        # what is not answered now would be chosen for ever
+        if why is None and store.missing(cells[number], request):
+            why = "no row answers it"
+        if why is None:
+            listen(Heard(number, "done", request.steps, request.steps))
+        else:
+            failures[number] = f"{cells[number].name}: {why}"
+            listen(Heard(number, "failed", line=why))
+    return list(failures.values())
 
 
 class _Crew:
@@ -114,18 +133,25 @@ class _Crew:
             assert isinstance(connection, Connection)
             number, process = self.busy[connection]
             try:
-                self.listen(connection.recv())
+                heard = connection.recv()
             except EOFError:
                 process.join()
                 del self.busy[connection]
                 self._ended(number, process.exitcode)
+                continue
+            if heard.what == "failed":
+                self._fail(number, heard.line)
+            else:
+                self.listen(heard)
 
     def _ended(self, number: int, code: int | None) -> None:
         if code == 0:
             self.listen(Heard(number, "done"))
-            return
-        why = f"{self.cells[number].name}: its process ended with code {code}"
-        self.failures[number] = why
+        elif number not in self.failures:
+            self._fail(number, f"its process ended with code {code}")
+
+    def _fail(self, number: int, why: str) -> None:
+        self.failures[number] = f"{self.cells[number].name}: {why}"
         self.listen(Heard(number, "failed", line=why))
 
 
@@ -151,6 +177,9 @@ def _alone(
 
     try:
         make(wanted, request, store, torch.device(device), report)
+    except BlockingIOError as taken:
+        to.send(Heard(number, "failed", line=str(taken)))
+        raise SystemExit(1) from None
     except KeyboardInterrupt:
         raise SystemExit(130) from None
 

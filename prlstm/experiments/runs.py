@@ -1,7 +1,9 @@
 """Runs as an experiment wants them: trained, scored, and kept as rows of results."""
 
-from collections.abc import Hashable, Iterable, Sequence
-from dataclasses import dataclass
+import time
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
 from itertools import groupby, pairwise
 from pathlib import Path
 
@@ -56,21 +58,30 @@ class Store:
 
     def missing(self, wanted: Wanted, request: Request) -> list[RunConfig]:
         """Those runs of a cell that no row answers: none that went so far, and none that failed."""
-        answered = {row["run"] for row in self._rows() if self._is_answer(row, request)}
-        return [config for config in wanted.configs if config.name not in answered]
+        return [
+            config
+            for config in wanted.configs
+            if not any(self._is_answer(row, request) for row in self._rows_of(config))
+        ]
 
-    def answers(self, wanted: Wanted) -> list[Row]:
-        """The rows of a cell."""
-        names = {config.name for config in wanted.configs}
-        return [row for row in self._rows() if row["run"] in names]
+    def answers(self, wanted: Wanted, request: Request) -> list[Row]:
+        """The rows of a cell, of any number of steps, without their counts."""
+        some = replace(request, steps=1)
+        rows = [row for config in wanted.configs for row in self._rows_of(config)]
+        return [row for row in rows if self._is_answer(row, some)]
 
     def made(self, wanted: Wanted) -> int:
         """From which step on training would go on."""
         folders = (RunFolder(self.runs / one.name, one) for one in wanted.configs)
         return min(folder.step() or 0 for folder in folders)
 
-    def _rows(self) -> list[Row]:
-        return read_results(self.results / (SCORES if self.is_scored else self.curves))
+    @property
+    def answering(self) -> Path:
+        """The file whose rows say what is done."""
+        return self.results / (SCORES if self.is_scored else self.curves)
+
+    def _rows_of(self, config: RunConfig) -> Sequence[Row]:
+        return _by_run(self.answering, _stamp(self.answering)).get(config.name, ())
 
     def _is_answer(self, row: Row, request: Request) -> bool:
         if row.get("failed"):
@@ -79,6 +90,25 @@ class Store:
             return bool(row["step"][-1] >= request.steps)
         is_last = row["weights"] == "last" and row["lengths"] == as_ranges(self.lengths)
         return bool(is_last and row["step"] >= request.steps and row["samples"] >= request.samples)
+
+
+def _stamp(path: Path) -> tuple[int, int]:
+    """Another one for other contents: rows are only ever added."""
+    if not path.exists():
+        return 0, 0
+    known = path.stat()
+    return known.st_mtime_ns, known.st_size
+
+
+# whoever chooses what is next asks again and again
+@lru_cache(maxsize=2)
+def _by_run(path: Path, stamp: tuple[int, int]) -> Mapping[str, Sequence[Row]]:
+    """The rows of a file by the name of their run, without what makes them large."""
+    found: dict[str, list[Row]] = {}
+    for row in read_results(path):
+        small = {name: row[name] for name in row if name not in ("correct", "total")}
+        found.setdefault(row["run"], []).append(small)
+    return found
 
 
 def make(
@@ -107,23 +137,19 @@ def make(
     whole = [folder for folder in folders if folder not in failed]
     made_with = {"made_with": environment(device)}
     curves = [row | made_with for folder in whole for row in _curve(folder, store)]
-    append_results(store.results / store.curves, curves, _piece)
+    append_results(store.results / store.curves, curves, _identity)
     rows = _scored(whole, request, store, device, report) if store.is_scored else []
     for folder, why in failed.items():
         step = folder.step() or 0
         rows.append(_known(folder) | {"weights": "none", "step": step, "failed": why})
     if rows:
-        append_results(store.results / SCORES, [row | made_with for row in rows], _score)
+        append_results(store.answering, [row | made_with for row in rows], _identity)
 
 
-def _piece(row: Row) -> Hashable:
-    """What tells a part of a curve: two that made a cell at a time leave one of it."""
-    return row["run"], row["step"][-1]
-
-
-def _score(row: Row) -> Hashable:
-    """What tells a score."""
-    return row["run"], row["weights"], row["step"], row.get("samples"), str(row.get("lengths"))
+def _identity(row: Row) -> Hashable:
+    """What tells a row: two that made a cell at a time leave one of each."""
+    last = row["step"][-1] if isinstance(row["step"], list) else row["step"]
+    return row["run"], row.get("weights"), last, row.get("samples"), str(row.get("lengths"))
 
 
 def _known(folder: RunFolder) -> Row:
@@ -153,8 +179,9 @@ def _scored(
     rows = []
     # the last weights at the end: their rows say that nothing is missing
     for kind in sorted(by_kind, key=lambda kind: kind == "last"):
-        some = by_kind[kind]
+        some, begun = by_kind[kind], time.monotonic()
         counts = score(some, kind, store.lengths, request.samples, device=device, report=report)
+        score_seconds = round(time.monotonic() - begun, 3)
         for folder, count in zip(some, counts, strict=True):
             weights = folder.weights(kind)
             assert weights is not None
@@ -164,6 +191,7 @@ def _scored(
                     "weights": kind,
                     "step": weights.step,
                     "seconds": folder.rows(METRICS)[-1]["seconds"],
+                    "score_seconds": score_seconds,
                     "samples": request.samples,
                     "lengths": as_ranges(count.lengths),
                     "score": count.score,
@@ -177,7 +205,8 @@ def _scored(
 def _curve(folder: RunFolder, store: Store) -> list[Row]:
     """A row of what a run has learned since the last row of its curve, if it has."""
     name, path = folder.config.name, store.results / store.curves
-    before = [row["step"][-1] for row in read_results(path) if row["run"] == name]
+    mine = [row for row in read_results(path) if row["run"] == name and not row.get("failed")]
+    before = [row["step"][-1] for row in mine]
     first = max(before, default=0)
     new = _blocks([row for row in folder.rows(METRICS) if row["step"] > first], first)
     if not new:

@@ -41,6 +41,28 @@ def test_a_run_that_must_begin_anew_costs_all_its_steps() -> None:
     assert best_next([lost, kept], 100_000, 1000.0) == (1, 30_000)
 
 
+def test_what_would_take_too_long_is_not_begun() -> None:
+    slow = standing(1000, 0.5, kind="lstm", seconds_per_step=0.1)
+    quick = standing(1000, 0.5, kind="rnn", seconds_per_step=0.01)
+    unseen = standing(kind="lstm")
+    assert best_next([slow, unseen], 100_000, 101.0) == (1, 1000)
+    assert best_next([slow, unseen], 100_000, 99.0) is None
+    # others of its kind tell first, then any
+    assert best_next([slow, quick, unseen], 1000, 50.0) is None
+    assert best_next([slow, quick, standing(kind="gru")], 1000, 50.0) == (2, 1000)
+    # what is trained, and not scored, takes a score alone
+    scored = standing(1000, 0.5, score_seconds=60.0)
+    assert best_next([scored, standing(made=1000)], 1000, 61.0) == (1, 1000)
+    assert best_next([scored, standing(made=1000)], 1000, 59.0) is None
+
+
+def test_scores_are_a_part_of_the_time() -> None:
+    quick, slow = standing(1000, 0.5), standing(1000, 0.4, score_seconds=60.0)
+    assert best_next([slow, quick], 100_000, 600.0) == (1, 3000)
+    assert best_next([slow], 100_000, 61.9) == (0, 2000)
+    assert best_next([slow], 100_000, 60.5) is None
+
+
 def test_no_time_no_work() -> None:
     assert best_next([standing()], 1000, 0.0) is None
     assert best_next([standing(1000, 0.5)], 100_000, 0.5) is None

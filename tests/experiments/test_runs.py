@@ -2,6 +2,7 @@
 
 import os
 import signal
+import time
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -9,12 +10,12 @@ from typing import Any
 import pytest
 import torch
 
-from prlstm.experiments.budget import by_gain, in_order
+from prlstm.experiments.budget import Standing, best_next, by_gain, in_order
 from prlstm.experiments.crew import Heard, work
 from prlstm.experiments.runs import MOST_POINTS, Store, Wanted, make
 from prlstm.files import Row
 from prlstm.report.columns import TABLE2, Column
-from prlstm.report.rows import CURVES, SCORES, read_results
+from prlstm.report.rows import CURVES, FIGURE3, SCORES, append_results, read_results
 from prlstm.report.scores import score_cells
 from prlstm.training import Event, Request, loop
 from prlstm.training.runs import RunFolder
@@ -25,6 +26,7 @@ LSTM, PR_LSTM = (
     next(one for one in TABLE2 if one.name == name).with_settings(SMALL)
     for name in ("lstm", "pr_lstm")
 )
+OF_A_CLOCK = ("seconds", "score_seconds")
 REQUEST = Request(steps=30, validate_every=20, samples=64)
 
 
@@ -46,7 +48,7 @@ def quiet(event: Event) -> None:
 def timeless(rows: list[Row]) -> list[Row]:
     """Rows without what a clock says."""
     return [
-        {name: row[name] for name in row if name not in ("seconds", "made_with")} for row in rows
+        {name: row[name] for name in row if name not in (*OF_A_CLOCK, "made_with")} for row in rows
     ]
 
 
@@ -122,7 +124,7 @@ def test_stopped_in_the_middle_and_continued_the_rows_are_equal(
     cells = [wanted(column=column) for column in (LSTM, PR_LSTM)]
     straight = replace(store, results=tmp_path / "straight", runs=tmp_path / "straight_runs")
     assert work(cells, in_order(cells, REQUEST, straight), straight, CPU, lambda heard: None) == []
-    for stop in (20, 10):
+    for stop in (25, 13):
 
         def interrupt(heard: Heard, stop: int = stop) -> None:
             if heard.what == "training" and heard.step == stop:
@@ -165,6 +167,47 @@ def test_a_run_that_fails_leaves_a_row_and_is_not_tried_again(
     assert by_gain([wanted()], REQUEST, store, "table2", deadline=1e9)(()) is None
 
 
+def test_a_budget_sees_what_rows_say(store: Store) -> None:
+    """Which is next, by rows that are written by hand."""
+
+    def put(cell: Wanted, seed: int, step: int, score: float, seconds: float) -> None:
+        name = cell.configs[seed].name
+        row = {
+            "run": name, "weights": "last", "step": step, "score": score, "seconds": seconds,
+            "score_seconds": 0.0, "samples": 64, "lengths": [[5, 6], [9, 9]],
+        }  # fmt: skip
+        append_results(store.results / SCORES, [row])
+
+    def chosen(cells: list[Wanted], left: float = 1e6) -> tuple[int, int] | None:
+        request = replace(REQUEST, steps=100_000)
+        deadline = time.monotonic() + left
+        found = by_gain(cells, request, store, "table2", deadline)(())
+        return None if found is None else (found[0], found[1].steps)
+
+    # in percent the paper has 100 and 57.6 of an LSTM, 54.7 of a PR-LSTM
+    parity, string = wanted("parity_check", LSTM), wanted("duplicate_string", LSTM)
+    for seed in (0, 1):
+        put(parity, seed, 1000, 0.5, 100.0)
+        put(string, seed, 1000, 0.5, 100.0)
+    assert chosen([string, parity]) == (1, 3000)
+    # the best seed counts; then both are equally far away, and the first one comes first
+    put(parity, 1, 1001, 0.95, 100.0)
+    assert chosen([string, parity]) == (0, 3000)
+    # a seed that is behind is what a cell waits for
+    ahead = wanted("even_pairs", LSTM)
+    put(ahead, 0, 3000, 0.2, 300.0)
+    put(ahead, 1, 1000, 0.2, 100.0)
+    assert chosen([ahead]) == (0, 3000)
+    # 0.1 seconds a step, and nothing made on this disk
+    assert chosen([ahead], left=250.0) == (0, 2000)
+    assert chosen([ahead], left=150.0) is None
+
+
+def test_better_than_the_paper_is_near_enough(store: Store) -> None:
+    better, worse = Standing(1000, 1000, 0.9, 0.5), Standing(1000, 1000, 0.49, 0.5)
+    assert best_next([better, worse], 10_000, 1e6) == (1, 3000)
+
+
 def test_a_budget_goes_on_until_nothing_is_left_to_do(store: Store) -> None:
     cells = [wanted("even_pairs", LSTM, 1), wanted("parity_check", LSTM, 1)]
     choose = by_gain(cells, REQUEST, store, "table2", deadline=1e9)
@@ -174,6 +217,63 @@ def test_a_budget_goes_on_until_nothing_is_left_to_do(store: Store) -> None:
     assert work(cells, choose, store, CPU, lambda heard: None) == []
     assert choose(()) is None
     assert len([r for r in read_results(store.results / SCORES) if r["weights"] == "last"]) == 2
+
+
+def test_a_run_that_is_taken_is_told_and_the_others_go_on(store: Store) -> None:
+    cells = [wanted("parity_check", LSTM, 1), wanted("even_pairs", LSTM, 1)]
+    heard: list[Heard] = []
+    with loop.locked(store.runs / cells[0].configs[0].name):
+        failures = work(cells, in_order(cells, REQUEST, store), store, CPU, heard.append)
+    (failure,) = failures
+    assert failure.startswith("LSTM on parity_check: ")
+    assert failure.endswith("another process is training this run")
+    assert [(one.cell, one.what) for one in heard if one.what in ("done", "failed")] == [
+        (0, "failed"), (1, "done"),
+    ]  # fmt: skip
+    assert {row["task"] for row in read_results(store.results / SCORES)} == {"even_pairs"}
+
+
+def test_a_curve_alone_that_fails_is_not_tried_again(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def poisoned(self: loop.Trainer) -> None:
+        with torch.no_grad():
+            next(self.model.parameters()).fill_(float("nan"))
+        update(self)
+
+    update = loop.Trainer.update
+    monkeypatch.setattr(loop.Trainer, "update", poisoned)
+    curves = replace(store, curves=FIGURE3, is_scored=False)
+    cells = [wanted(seeds=1)]
+    assert work(cells, in_order(cells, REQUEST, curves), curves, CPU, lambda heard: None) == []
+    (row,) = read_results(store.results / FIGURE3)
+    assert "the loss is nan" in row["failed"]
+    # the table, whose runs have the same names, knows nothing of it
+    assert store.missing(cells[0], REQUEST)
+
+
+def test_rows_of_other_lengths_and_of_fewer_words_answer_nothing(store: Store) -> None:
+    cell = wanted(seeds=1)
+    make(cell, REQUEST, store, CPU, quiet)
+    for other, request in (
+        (replace(store, lengths=(5, 6)), REQUEST),
+        (store, replace(REQUEST, samples=128)),
+    ):
+        assert other.missing(cell, request)
+        # a budget sees that too
+        choose = by_gain([cell], request, other, "table2", deadline=1e9)
+        assert choose(()) == (0, request)
+
+
+def test_rows_that_are_there_are_not_written_twice(store: Store) -> None:
+    cell = wanted(seeds=1)
+    make(cell, REQUEST, store, CPU, quiet)
+    before = everything(store)
+    with pytest.MonkeyPatch.context() as patch:
+        # as if another process had written them meanwhile
+        patch.setattr(Store, "missing", lambda self, wanted, request: list(wanted.configs))
+        make(cell, REQUEST, store, CPU, quiet)
+    assert everything(store) == before
 
 
 @pytest.mark.slow
@@ -197,7 +297,9 @@ def test_a_process_that_dies_is_told_and_the_others_go_on(store: Store) -> None:
     # another process is training it
     with loop.locked(store.runs / cells[0].configs[0].name):
         failures = work(cells, in_order(cells, REQUEST, store), store, CPU, lambda h: None, jobs=2)
-    assert failures == ["LSTM on parity_check: its process ended with code 1"]
+    (failure,) = failures
+    assert failure.startswith("LSTM on parity_check: ")
+    assert failure.endswith("another process is training this run")
     assert {row["task"] for row in read_results(store.results / SCORES)} == {"even_pairs"}
 
 
