@@ -10,8 +10,10 @@ samples = 64
 """
 
 import itertools
+import math
+import re
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
@@ -21,12 +23,16 @@ from prlstm.experiments.runs import Wanted
 from prlstm.report.columns import PRECISION, Column
 from prlstm.tasks.floors import SCORED
 from prlstm.training import Request, RunConfig
-from prlstm.training.config import SHORT, differences
+from prlstm.training.config import SHORT
 
 # of the whole file, with what they are without a line
 WHOLE: Mapping[str, Any] = {"seeds": 1, "steps": 100_000, "samples": 512, "lengths": None}
 FULL_NAMES = {short: name for name, short in SHORT.items()}
-MOST_CELLS = 10_000
+MOST_CELLS = MOST_SEEDS = 10_000
+
+EXPECTED_SEEDS = (
+    f'expected how many seeds, from 1 to {MOST_SEEDS:,}, or which, as in [3, 4] or "3:5"'
+)
 
 
 @dataclass(frozen=True)
@@ -59,15 +65,16 @@ def _read(given: Mapping[str, Any]) -> Sweep:
     grid = {name: _values(name, value) for name, value in given.items() if name not in WHOLE}
     grid.setdefault("model", ["pr_lstm"])
     seeds = _seeds(whole["seeds"])
-    combinations = [
-        dict(zip(grid, values, strict=True)) for values in itertools.product(*grid.values())
-    ]
-    if len(combinations) > MOST_CELLS:
-        raise ValueError(f"{len(combinations):,} combinations: expected at most {MOST_CELLS:,}")
-    configs = [_config(one) for one in combinations]
+    many = math.prod(map(len, grid.values()))
+    if many > MOST_CELLS:
+        raise ValueError(f"{many:,} combinations: expected at most {MOST_CELLS:,}")
+    configs = _once(
+        _config(dict(zip(grid, values, strict=True)))
+        for values in itertools.product(*grid.values())
+    )
     cells = [
         _cell(config, told, seeds)
-        for config, told in zip(configs, differences(configs), strict=True)
+        for config, told in zip(configs, _told(configs, grid), strict=True)
     ]
     request = Request(steps=whole["steps"], samples=whole["samples"])
     return Sweep(cells, request, read_lengths(whole["lengths"]))
@@ -104,10 +111,29 @@ def _config(one: Mapping[str, Any]) -> RunConfig:
         raise ValueError(f"{given}: expected numbers where numbers belong ({wrong})") from None
 
 
+def _once(configs: Iterable[RunConfig]) -> list[RunConfig]:
+    """Each run once: values that are equal, as 1 and 1.0, make the same."""
+    found: dict[str, RunConfig] = {}
+    for config in configs:
+        if found.setdefault(config.name, config) != config:
+            other = found[config.name].own()
+            raise ValueError(f"{other} and {config.own()}: expected runs of different names")
+    return list(found.values())
+
+
+def _told(configs: Sequence[RunConfig], grid: Iterable[str]) -> list[dict[str, Any]]:
+    """For each run its settings that are not the same in all, also where they are as usual."""
+    every = [config.settings() for config in configs]
+    names = {name: FULL_NAMES.get(name, name) for name in grid if name not in ("task", "model")}
+    varied = {
+        name: full for name, full in names.items() if len({str(one[full]) for one in every}) > 1
+    }
+    return [{name: one[full] for name, full in varied.items()} for one in every]
+
+
 def _cell(config: RunConfig, told: Mapping[str, Any], seeds: tuple[int, ...]) -> Wanted:
     """The cell of a run, called by what tells it from the others."""
-    parts = [f"{name} {value}" for name, value in told.items() if name not in ("task", "model")]
-    title = ", ".join([config.model, *parts])
+    title = ", ".join([config.model, *(f"{name} {value}" for name, value in told.items())])
     own = {name: value for name, value in config.own().items() if name != PRECISION}
     column = Column(config.name.partition("-")[2], title, config.model, own, config.precision)
     return Wanted(config.task, column, seeds, config.precision)
@@ -116,10 +142,13 @@ def _cell(config: RunConfig, told: Mapping[str, Any], seeds: tuple[int, ...]) ->
 def _seeds(given: Any) -> tuple[int, ...]:
     """So many, or those."""
     if type(given) is int:
-        if given < 1:
-            raise ValueError(f"seeds = {given}: expected how many, at least 1")
+        if not 1 <= given <= MOST_SEEDS:
+            raise ValueError(f"seeds = {given}: {EXPECTED_SEEDS}")
         return tuple(range(given))
-    return tuple(_numbers("seeds", given, 0))
+    seeds = tuple(_numbers("seeds", given, 0))
+    if len(seeds) > MOST_SEEDS:
+        raise ValueError(f"seeds = {given!r:.60}: {EXPECTED_SEEDS}")
+    return seeds
 
 
 def read_lengths(given: Any) -> tuple[int, ...]:
@@ -136,12 +165,12 @@ def _numbers(name: str, given: Any, least: int) -> list[int]:
     if given == []:
         raise ValueError(f"{name} = []: expected at least one number")
     for part in given if isinstance(given, list) else [given]:
-        first, _, last = str(part).partition(":")
-        if not (first.strip().isdecimal() and (last or first).strip().isdecimal()):
+        found = re.fullmatch(r"\s*([0-9]{1,18})\s*(?::\s*([0-9]{1,18})\s*)?", str(part))
+        if found is None:
             raise ValueError(
                 f'{name} = {given!r:.60}: expected numbers and ranges as in [5, "41:500"]'
             )
-        low, high = int(first), int(last or first)
+        low, high = int(found[1]), int(found[2] or found[1])
         if not least <= low <= high <= 1_000_000:
             raise ValueError(
                 f"{name} = {given!r:.60}: expected {least} <= first <= last <= 1,000,000"

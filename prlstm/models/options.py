@@ -22,7 +22,11 @@ class Options:
 
     def __post_init__(self) -> None:
         for field in dataclasses.fields(self):
-            _check(field, getattr(self, field.name))
+            value = getattr(self, field.name)
+            _check(field, value)
+            # 0 and 0.0 are one setting, also where it is written down
+            if field.type is float:
+                object.__setattr__(self, field.name, float(value))
 
     @classmethod
     def read(cls, model: str, given: dict[str, Any]) -> "Options":

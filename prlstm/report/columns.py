@@ -29,11 +29,16 @@ class Column:
         own = {name: value for name, value in row["setting"].items() if name != PRECISION}
         if self.precision not in (None, precision_of(row)):
             return False
-        return bool(row["model"] == self.model and own == dict(self.setting))
+        return bool(row["model"] == self.model and _as_read(own) == _as_read(self.setting))
 
     def with_settings(self, more: Mapping[str, Any]) -> "Column":
         """The same model with other settings as well."""
         return replace(self, setting={**self.setting, **more})
+
+
+def _as_read(setting: Mapping[str, Any]) -> dict[str, Any]:
+    """Settings as a file of rows gives them back: sizes are a list there."""
+    return {n: list(value) if isinstance(value, tuple) else value for n, value in setting.items()}
 
 
 def precision_of(row: Row) -> str:

@@ -4,15 +4,33 @@ from collections.abc import Callable, Hashable, Iterable
 from pathlib import Path
 
 from prlstm.files import Row, append_rows, read_rows
+from prlstm.report.fields import (
+    CURVES,
+    FIGURE3,
+    GRADIENTS,
+    GROWTH,
+    SCALING,
+    SCORES,
+    what_is_wrong,
+)
+
+__all__ = [
+    "CURVES",
+    "FIGURE3",
+    "GRADIENTS",
+    "GROWTH",
+    "SCALING",
+    "SCORES",
+    "append_results",
+    "read_results",
+]
 
 # what a row's `schema` says; another version is another meaning of its numbers
 SCHEMA = 1
-SCORES, CURVES, FIGURE3 = "scores.jsonl", "curves.jsonl", "figure3.jsonl"
-SCALING, GROWTH, GRADIENTS = "scaling.jsonl", "growth.jsonl", "gradients.jsonl"
 
 
 def read_results(path: Path) -> list[Row]:
-    """The rows of a file, none if it is not there; those of another schema are an error."""
+    """The rows of a file, none if it is not there; one that holds something else is an error."""
     rows = read_rows(path)
     for number, row in enumerate(rows, 1):
         if row.get("schema") != SCHEMA:
@@ -20,6 +38,9 @@ def read_results(path: Path) -> list[Row]:
                 f"{path}, line {number}: schema={row.get('schema')!r:.40}, expected {SCHEMA}: "
                 "the row was written by another version of prlstm; use another folder"
             )
+        wrong = what_is_wrong(path.name, row)
+        if wrong is not None:
+            raise ValueError(f"{path}, line {number}: {wrong}")
     return rows
 
 

@@ -23,8 +23,8 @@ LEVELS = {"R": "regular", "DCF": "deterministic context-free", "CS": "context-se
 # inches of a cell of the picture
 WIDTH, HEIGHT = 1.35, 0.52
 HEADER = (
-    "level", "task", "model", "paper", "max", "ci_low", "ci_high", "median", "solved", "seeds",
-    "chance_low", "chance_high", "failed", "steps_min", "steps_max", "samples", "floor",
+    "level", "task", "model", "paper", "max", "ci_low", "ci_high", "median", "solved", "tried",
+    "seeds", "failed", "chance_low", "chance_high", "steps_min", "steps_max", "samples", "floor",
     "is_solved", "floor_is_enough", "best_weights_max", "precision", "device", "commit",
 )  # fmt: skip
 
@@ -55,24 +55,31 @@ def write_table(table: ScoreTable, stem: Path) -> list[Path]:
 
 
 def as_csv(table: ScoreTable) -> str:
-    """A line for each cell that has a seed; shares are between 0 and 1."""
+    """A line for each cell of which a seed was tried; shares are between 0 and 1.
+
+    `seeds` are those with a score: `tried` less `failed`.
+    """
     text = io.StringIO()
     lines = csv.writer(text, lineterminator="\n")
     lines.writerow(HEADER)
     for task in table.tasks:
-        lines.writerows(_csv_line(cell) for cell in table.row(task) if cell.seeds)
+        lines.writerows(_csv_line(cell) for cell in table.row(task) if cell.tried)
     return text.getvalue()
 
 
 def _csv_line(cell: Cell) -> list[object]:
     best = [one.best for one in cell.seeds if one.best is not None]
-    shares = [cell.most, cell.best_seed.low, cell.best_seed.high, cell.median]
+    shares, steps, samples = [""] * 4, ["", ""], ""
+    if cell.seeds:
+        some = (cell.most, cell.best_seed.low, cell.best_seed.high, cell.median)
+        shares, steps = [f"{share:.6f}" for share in some], [str(one) for one in cell.steps]
+        samples = str(min(one.samples for one in cell.seeds))
     return [
         tasks.get(cell.task).level, cell.task, cell.column.name,
         "" if cell.paper is None else f"{cell.paper:.4f}",
-        *(f"{share:.6f}" for share in shares), cell.succeeded, len(cell.seeds),
-        *(f"{share:.4f}" for share in cell.chance), len(cell.failed), *cell.steps,
-        min(one.samples for one in cell.seeds), f"{cell.floor:.4f}", int(cell.is_solved),
+        *shares, cell.succeeded, cell.tried, len(cell.seeds), len(cell.failed),
+        *(f"{share:.4f}" for share in cell.chance), *steps, samples, f"{cell.floor:.4f}",
+        int(cell.is_solved),
         int(cell.is_floor_enough), f"{max(best):.6f}" if best else "", cell.precision,
         "; ".join(dict.fromkeys(str(made.get("device")) for made in cell.made_with)),
         "; ".join(dict.fromkeys(str(made.get("commit")) for made in cell.made_with)),
@@ -83,9 +90,10 @@ def explanation(table: ScoreTable) -> str:
     """What the numbers and marks mean, in a few sentences."""
     return (
         "Each cell: the greatest score over seeds (mean accuracy over lengths 41 to 500, last "
-        "weights), in bold if it is 90 % or more; below it the median, how many seeds reached "
-        "90 % of how many, and after how many steps; behind it the paper's. Percentages are "
-        f"rounded down. {SOLVED_BY_FLOOR}: guessing by position alone passes."
+        "weights), in bold if it is 90 % or more; below it the median of these scores, how many "
+        "seeds reached 90 % of how many that were tried, how many of these failed and so have no "
+        "score, and after how many steps; behind it the paper's. Percentages are rounded down. "
+        f"{SOLVED_BY_FLOOR}: guessing by position alone passes."
     )
 
 
@@ -129,42 +137,41 @@ def _latex_most(cell: Cell) -> str:
 
 
 def _latex_behind(cell: Cell) -> str:
-    return rf"\scriptsize {_behind(cell)}" if cell.seeds else ""
+    return rf"\scriptsize {_behind(cell)}" if cell.tried else ""
 
 
 def _behind(cell: Cell) -> str:
     """Median, seeds and steps."""
-    seeds = f"{cell.succeeded}/{len(cell.seeds)}"
-    return f"{percent(cell.median)}, {seeds}, {steps_range(*cell.steps)}"
+    if not cell.seeds:
+        return cell.outcome
+    return f"{percent(cell.median)}, {cell.outcome}, {steps_range(*cell.steps)}"
 
 
 def as_markdown(table: ScoreTable) -> str:
-    """A line for each cell that has a seed: the paper's score, ours, what stands behind it."""
+    """A line for each cell that was tried: the paper's score, ours, what stands behind it."""
     lines = [
         "| task | model | paper | ours (max) | points apart | median | solved | steps | floor |",
         "|---|---|--:|--:|--:|--:|--:|--:|--:|",
     ]
     for name in table.tasks:
-        cells = [cell for cell in table.row(name) if cell.seeds]
+        cells = [cell for cell in table.row(name) if cell.tried]
         lines += [f"| {' | '.join(_markdown_cells(cell))} |" for cell in cells]
     return "\n".join(lines) + "\n"
 
 
 def _markdown_cells(cell: Cell) -> list[str]:
     mark = f" {SOLVED_BY_FLOOR}" if cell.is_floor_enough else ""
-    most = percent(cell.most)
-    apart = "" if cell.paper is None else f"{100 * (cell.most - cell.paper):+.1f}"
-    return [
-        tasks.get(cell.task).paper_name + mark,
-        cell.column.title,
-        "" if cell.paper is None else percent(cell.paper),
-        f"**{most}**" if cell.is_solved else most,
-        apart,
-        percent(cell.median),
-        f"{cell.succeeded}/{len(cell.seeds)}",
-        steps_range(*cell.steps),
-        percent(cell.floor),
-    ]
+    paper = "" if cell.paper is None else percent(cell.paper)
+    ours = ["-", "", "-", cell.outcome, "-"]
+    if cell.seeds:
+        most = percent(cell.most)
+        ours = [
+            f"**{most}**" if cell.is_solved else most,
+            "" if cell.paper is None else f"{100 * (cell.most - cell.paper):+.1f}",
+            percent(cell.median), cell.outcome, steps_range(*cell.steps),
+        ]  # fmt: skip
+    name = tasks.get(cell.task).paper_name + mark
+    return [name, cell.column.title, paper, *ours, percent(cell.floor)]
 
 
 def draw(table: ScoreTable) -> Figure:
@@ -195,6 +202,9 @@ def draw(table: ScoreTable) -> Figure:
         for place, cell in enumerate(cells):
             paper = "" if cell.paper is None else f"paper {percent(cell.paper)}"
             if not cell.seeds:
+                if cell.tried:
+                    axes.text(place + 0.5, line + 0.3, cell.outcome, ha="center", va="center",
+                              fontsize=6.5)  # fmt: skip
                 axes.text(place + 0.5, line + 0.6, paper, ha="center", fontsize=6.5, color=GREY)
                 continue
             # from the floor up: what is worth nothing is white
@@ -211,7 +221,8 @@ def draw(table: ScoreTable) -> Figure:
                       color=text)  # fmt: skip
     axes.plot([-left / WIDTH, columns], [rows, rows], color=GREY, linewidth=0.8)
     note = (
-        "max over seeds; below it median, seeds of 90 % or more, steps. "
+        "max over seeds; below it median, seeds of 90 % or more of those tried (failed ones have "
+        "no score), steps.\n"
         f"Bold: solved. Colour: from the floor to 100 %. {SOLVED_BY_FLOOR} the floor alone passes."
     )
     axes.text(-left / WIDTH + 0.08, rows + 0.5, note, fontsize=7, color=GREY)

@@ -22,7 +22,8 @@ PROTOCOL = [[SCORED[0], SCORED[-1]]]
 class SeedScore:
     """One run: the score of its last weights, with its interval, and that of its best ones.
 
-    `accuracy` is that of each of the `lengths`, with the last weights.
+    `accuracy` is that of each of the `lengths`, with the last weights. `best` is None where the
+    best weights are the last ones, or where no row tells of them as they were at this step.
     """
 
     seed: int
@@ -40,7 +41,7 @@ class SeedScore:
 class Cell:
     """A task and a model: what the paper says, what guessing gets, what our seeds have reached.
 
-    `failed` tells why runs stopped that have no score.
+    `failed` tells why runs stopped that have no score: one for each of these seeds.
     """
 
     task: str
@@ -68,13 +69,24 @@ class Cell:
 
     @property
     def median(self) -> float:
-        """Over seeds."""
+        """Over seeds that have a score."""
         return statistics.median(one.score for one in self.seeds)
 
     @property
     def succeeded(self) -> int:
         """How many seeds."""
         return sum(one.score >= SUCCESS for one in self.seeds)
+
+    @property
+    def tried(self) -> int:
+        """Of how many seeds something is known: a score, or that they failed."""
+        return len(self.seeds) + len(self.failed)
+
+    @property
+    def outcome(self) -> str:
+        """How many seeds succeeded of those tried, as a person reads it: "1/3, 1 failed"."""
+        failed = f", {len(self.failed)} failed" if self.failed else ""
+        return f"{self.succeeded}/{self.tried}{failed}"
 
     @property
     def steps(self) -> tuple[int, int]:
@@ -94,8 +106,8 @@ class Cell:
 
     @property
     def chance(self) -> tuple[float, float]:
-        """With which a seed succeeds: an interval."""
-        return share_interval(self.succeeded, len(self.seeds))
+        """With which a seed succeeds: an interval. One that failed did not."""
+        return share_interval(self.succeeded, self.tried)
 
 
 def score_cells(
@@ -107,8 +119,8 @@ def score_cells(
 ) -> dict[tuple[str, str], Cell]:
     """The cells of a table, by task and column; those without a row have no seeds.
 
-    Of each run the row of the most steps counts; of runs in several precisions those do that went
-    furthest, and of these those with most seeds.
+    Of each run the row of the most steps counts; of runs in several precisions those do whose
+    scores are of the most steps, and of these those with most seeds.
     """
     known = [row for row in rows if row.get("failed") or row["lengths"] == lengths]
     found = {}
@@ -127,12 +139,7 @@ def _cell(task: str, column: Column, rows: list[Row], table: str) -> Cell:
         groups.setdefault(precision_of(row), []).append(row)
     precision, chosen = max(groups.items(), key=_backing, default=(USUAL_PRECISION, []))
     last = _furthest(row for row in chosen if row["weights"] == "last")
-    best = _furthest(row for row in chosen if row["weights"] == "best")
-    scores = []
-    for seed, row in sorted(last.items()):
-        # weights that validated best on the way to this step
-        other = best.get(seed, {}).get("score")
-        scores.append(_seed_score(row, other))
+    scores = [_seed_score(row, _best(row, chosen)) for _, row in sorted(last.items())]
     failed = {row["seed"]: row["failed"] for row in chosen if row["weights"] == "none"}
     made = {json_key(row["made_with"]): row["made_with"] for row in last.values()}
     return Cell(
@@ -181,10 +188,29 @@ def _thorough(row: Row) -> tuple[int, int]:
     return row["step"], row["samples"]
 
 
-def _backing(group: tuple[str, list[Row]]) -> tuple[int, int]:
-    """The steps and seeds behind rows of one precision."""
-    rows = group[1]
-    return max(row["step"] for row in rows), len({row["seed"] for row in rows})
+def _best(last: Row, rows: Iterable[Row]) -> float | None:
+    """The score of the weights that had validated best when the last ones were scored.
+
+    They have a row where they are others, which is written once. So behind a later score of last
+    weights it may be out of date: whether better ones came in between, no row tells.
+    """
+    mine = [row for row in rows if row["run"] == last["run"]]
+    before = max(
+        (row["step"] for row in mine if row["weights"] == "last" and row["step"] < last["step"]),
+        default=0,
+    )
+    best = [
+        row for row in mine if row["weights"] == "best" and before <= row["step"] < last["step"]
+    ]
+    found = _furthest(best).get(last["seed"])
+    return None if found is None else float(found["score"])
+
+
+def _backing(group: tuple[str, list[Row]]) -> tuple[int, int, int]:
+    """The steps and seeds behind scores of one precision; without any, behind what failed."""
+    scores = [row for row in group[1] if row["weights"] == "last"]
+    rows = scores or group[1]
+    return len(scores) > 0, max(row["step"] for row in rows), len({row["seed"] for row in rows})
 
 
 def counts(row: Row) -> tuple[list[list[int]], list[list[int]]]:

@@ -1,6 +1,6 @@
 """What guessing reaches: without it a score says little."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 # scores are means over these lengths, each of sub-batches of 64
 SCORED = range(41, 501)
 SUB_BATCH = 64
+# lengths that are looked at where nobody knows the floors, and the tokens of all words there
+MOST_LENGTHS, TOKENS = 25, 1 << 23
 
 
 @dataclass(frozen=True)
@@ -60,6 +62,17 @@ def measure_floors(
     # who knows the position can always give the best constant
     knowing = max(always, float(torch.stack(position).mean()))
     return Floors(uniform=1 / task.output_size, constant=always, position=knowing)
+
+
+def floors_at(task: "Task", lengths: Sequence[int]) -> Floors:
+    """The floors over some lengths: known ones for those of the protocol, measured for others."""
+    if list(lengths) == list(SCORED):
+        return task.floors
+    # an odd stride: odd and even lengths may differ
+    some = sorted(lengths)[:: -(-len(lengths) // MOST_LENGTHS) | 1]
+    # half of the words are for learning; short ones cost little, so there may be many
+    samples = min(128, max(1, TOKENS // (2 * sum(some) * SUB_BATCH))) * SUB_BATCH
+    return measure_floors(task, some, samples)
 
 
 def _score(correct: Tensor, total: Tensor) -> Tensor:

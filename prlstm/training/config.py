@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from types import MappingProxyType
@@ -9,6 +10,7 @@ from typing import Any
 
 from prlstm import models, tasks
 from prlstm.models import Model
+from prlstm.training.check import read_number
 from prlstm.training.curriculum import Curriculum
 from prlstm.training.precision import PRECISIONS
 from prlstm.training.schedule import Schedule
@@ -45,14 +47,17 @@ class RunConfig:
             value = getattr(self, name)
             if type(value) is not int or value < least:
                 raise ValueError(f"{name}={value!r}: expected an integer >= {least}")
-        if not self.clip > 0:
-            raise ValueError(f"clip={self.clip}: expected a number > 0")
+        clip, average = (read_number(name, getattr(self, name)) for name in ("clip", "average"))
+        if not 0 < clip < math.inf:
+            raise ValueError(f"clip={self.clip}: expected a finite number > 0")
         if self.precision not in PRECISIONS:
             raise ValueError(
                 f"precision={self.precision!r}: expected one of {', '.join(PRECISIONS)}"
             )
-        if not 0 <= self.average < 1:
+        if not 0 <= average < 1:
             raise ValueError(f"average={self.average}: expected a number with 0 <= average < 1")
+        object.__setattr__(self, "clip", clip)
+        object.__setattr__(self, "average", average)
 
     def with_seed(self, seed: int) -> "RunConfig":
         """The same run with another seed."""
@@ -93,8 +98,20 @@ class RunConfig:
 
     def own(self) -> dict[str, Any]:
         """The settings that are not as usual, seeds aside: by name, those of parts with a dot."""
-        usual = _flat(RunConfig(task=self.task, model=self.model).with_seed(self.seed))
-        return {name: value for name, value in _flat(self).items() if value != usual[name]}
+        usual = RunConfig(task=self.task, model=self.model).with_seed(self.seed).settings()
+        return {name: value for name, value in self.settings().items() if value != usual[name]}
+
+    def settings(self) -> dict[str, Any]:
+        """All settings by name, those of parts under the name of the part and a dot."""
+        flat: dict[str, Any] = {}
+        for name, value in self.as_json().items():
+            if name == "hyper_parameters":
+                flat |= value
+            elif isinstance(value, dict):
+                flat |= {f"{name}.{part}": inner for part, inner in value.items()}
+            else:
+                flat[name] = value
+        return flat
 
     @property
     def name(self) -> str:
@@ -133,16 +150,3 @@ SHORT = {
     "curriculum.every": "grow_every",
     "curriculum.tau": "tau",
 }
-
-
-def _flat(config: RunConfig) -> dict[str, Any]:
-    """All settings by name, those of parts under the name of the part."""
-    flat: dict[str, Any] = {}
-    for name, value in config.as_json().items():
-        if name == "hyper_parameters":
-            flat |= value
-        elif isinstance(value, dict):
-            flat |= {f"{name}.{part}": inner for part, inner in value.items()}
-        else:
-            flat[name] = value
-    return flat

@@ -7,6 +7,8 @@ from functools import cached_property
 from typing import Literal
 
 from prlstm.stream import choice
+from prlstm.tasks.check import read_count
+from prlstm.training.check import read_number
 
 # finer than any chance that a length may have
 PARTS = 1 << 53
@@ -32,10 +34,11 @@ class Curriculum:
         if self.kind not in kinds:
             raise ValueError(f"kind={self.kind!r}: expected one of {', '.join(kinds)}")
         for name in ("longest", "every"):
-            if getattr(self, name) < 1:
-                raise ValueError(f"{name}={getattr(self, name)}: expected an integer >= 1")
-        if not 0 < self.tau < 1:
+            read_count(name, getattr(self, name))
+        tau = read_number("tau", self.tau)
+        if not 0 < tau < 1:
             raise ValueError(f"tau={self.tau}: expected a number with 0 < tau < 1")
+        object.__setattr__(self, "tau", tau)
 
     def length(self, step: int) -> int:
         """The length of a step's words; the first one is step 0."""

@@ -103,7 +103,14 @@ class RunFolder:
         """The folder of a run below `root`, made if it is not there."""
         path = root / config.name
         if (path / CONFIG).exists():
-            return RunFolder.open(path)
+            there = RunFolder.open(path)
+            # a name is short: others may have it too
+            if there.config != config:
+                raise ValueError(
+                    f"{path}: holds another run of this name, expected {config.own()}, "
+                    f"found {there.config.own()}; use another folder of runs"
+                )
+            return there
         path.mkdir(parents=True, exist_ok=True)
         _write_object(path / CONFIG, config.as_json() | {"made_with": environment(device)})
         return RunFolder(path, config)

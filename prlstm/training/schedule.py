@@ -4,6 +4,9 @@ import math
 from dataclasses import dataclass
 from typing import Literal
 
+from prlstm.tasks.check import read_count
+from prlstm.training.check import read_number
+
 
 @dataclass(frozen=True, kw_only=True)
 class Schedule:
@@ -18,13 +21,14 @@ class Schedule:
     decay_steps: int = 1_000_000
 
     def __post_init__(self) -> None:
-        if not self.rate > 0 or not math.isfinite(self.rate):
+        rate = read_number("rate", self.rate)
+        if not 0 < rate < math.inf:
             raise ValueError(f"rate={self.rate!r}: expected a finite number > 0")
+        object.__setattr__(self, "rate", rate)
         if self.kind not in ("constant", "cosine"):
             raise ValueError(f"kind={self.kind!r}: expected 'constant' or 'cosine'")
         for name, least in (("warm_up", 0), ("decay_steps", 1)):
-            if getattr(self, name) < least:
-                raise ValueError(f"{name}={getattr(self, name)}: expected an integer >= {least}")
+            read_count(name, getattr(self, name), least)
 
     def at(self, step: int) -> float:
         """The rate of a step; the first one is step 0."""

@@ -270,14 +270,13 @@ def _print_table(console: Console, asked: Asked, table: ScoreTable) -> None:
         for column in asked.chosen:
             cell = table.cells[task, column.name]
             paper = "-" if cell.paper is None else percent(cell.paper)
-            parts = ["-"] * 5
+            parts = ["-", "-", "-", cell.outcome if cell.tried else "-", "-"]
             if cell.seeds:
                 best = cell.best_seed
-                solved = f"{cell.succeeded}/{len(cell.seeds)}"
                 parts = [
                     percent(cell.most) + (" *" if cell.is_solved else "  "),
                     f"{percent(best.low)}-{percent(best.high)}",
-                    percent(cell.median), solved, steps_range(*cell.steps),
+                    percent(cell.median), cell.outcome, steps_range(*cell.steps),
                 ]  # fmt: skip
             floor = percent(cell.floor) + (f" {SOLVED_BY_FLOOR}" if cell.is_floor_enough else "  ")
             lines.add_row(task, column.title, paper, *parts, floor)
@@ -286,7 +285,8 @@ def _print_table(console: Console, asked: Asked, table: ScoreTable) -> None:
     console.print(lines)
     console.print(
         "\nmax, median: of the seeds' scores, the mean accuracy over lengths 41 to 500 with the "
-        "last weights, rounded down. 95 %: where the greatest would lie on other words. "
+        "last weights, rounded down. 95 %: where the greatest would lie on other words. solved: "
+        "how many seeds of those tried; one that failed has no score. "
         f"*: solved, 90 % or more. {SOLVED_BY_FLOOR}: guessing by position alone reaches that.",
         highlight=False,
     )

@@ -75,7 +75,10 @@ def _of_scored(cells: Sequence[Cell], scored: Sequence[Cell]) -> list[str]:
     if missed:
         each = ", ".join(f"{_name(cell.task)} ({percent(cell.most)} %)" for cell in missed)
         said.append(f"Not solved: {each}.")
-    absent = [_name(cell.task) for cell in wanted if not cell.seeds]
+    failed = [_name(cell.task) for cell in wanted if cell.failed and not cell.seeds]
+    if failed:
+        said.append(f"Without a score, as every seed failed: {', '.join(failed)}.")
+    absent = [_name(cell.task) for cell in wanted if not cell.tried]
     if absent:
         said.append(f"Not scored yet: {', '.join(absent)}.")
     beyond = [_name(cell.task) for cell in scored if cell.is_solved and cell not in wanted]
@@ -91,11 +94,13 @@ def _of_scored(cells: Sequence[Cell], scored: Sequence[Cell]) -> list[str]:
 def _made(cells: Sequence[Cell]) -> str:
     """How much stands behind it, and where it was computed."""
     runs = sum(len(cell.seeds) for cell in cells)
+    failed = sum(len(cell.failed) for cell in cells)
     steps = [step for cell in cells for step in cell.steps]
     devices = dict.fromkeys(str(made.get("device")) for cell in cells for made in cell.made_with)
     return (
         f"Behind this stand{'s' * (runs == 1)} {runs:,} run{'s' * (runs != 1)} of "
-        f"{steps_range(min(steps), max(steps))} steps (the paper: 1M) on {', '.join(devices)}."
+        f"{steps_range(min(steps), max(steps))} steps (the paper: 1M) on {', '.join(devices)}"
+        f"{f'; {failed:,} more failed' if failed else ''}."
     )
 
 

@@ -1,4 +1,4 @@
-"""The rows that a page is made of, checked before they are shown."""
+"""The rows that a page is made of."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -15,21 +15,7 @@ from prlstm.report.rows import (
     read_results,
 )
 
-RUN = ("run", "task", "model", "setting", "seed", "step", "made_with")
-CURVE = (*RUN, "seconds", "loss", "accuracy")
-# what the rows of a file must have; a score that there is must be told in full
-NEEDED: Mapping[str, Sequence[str]] = {
-    SCORES: (*RUN, "weights"),
-    CURVES: CURVE,
-    FIGURE3: CURVE,
-    SCALING: (
-        "task", "label", "length", "batch", "hidden_size", "stop_ms", "batches", "ms_mean",
-        "peak_bytes", "end", "made_with",
-    ),
-    GROWTH: ("model", "length", "ms", "hidden_size", "made_with"),
-    GRADIENTS: ("model", "run", "length", "norms", "made_with"),
-}  # fmt: skip
-OF_A_SCORE = ("samples", "lengths", "score", "correct", "total")
+FILES = (SCORES, CURVES, FIGURE3, SCALING, GROWTH, GRADIENTS)
 
 
 @dataclass(frozen=True)
@@ -58,21 +44,4 @@ def read_material(results: Path) -> Material:
             f"results={str(results)!r}: no such folder, expected one with rows, as "
             "`prlstm reproduce` makes"
         )
-    return Material({name: _read(results / name, NEEDED[name]) for name in NEEDED})
-
-
-def _read(path: Path, needed: Sequence[str]) -> list[Row]:
-    rows = read_results(path)
-    for number, row in enumerate(rows, 1):
-        wanted = [*needed]
-        if path.name == SCORES and not row.get("failed"):
-            wanted += OF_A_SCORE
-        missing = [name for name in wanted if name not in row]
-        if missing:
-            raise ValueError(f"{path}, line {number}: expected a row with {', '.join(missing)}")
-        for name in ("made_with", "setting"):
-            if name in wanted and not isinstance(row[name], dict):
-                raise ValueError(
-                    f"{path}, line {number}: {name}={row[name]!r:.40}, expected an object"
-                )
-    return rows
+    return Material({name: read_results(results / name) for name in FILES})
