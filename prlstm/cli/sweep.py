@@ -20,8 +20,8 @@ from prlstm.experiments.runs import Store
 from prlstm.experiments.sweep import Sweep, read_sweep
 from prlstm.report.numbers import percent, steps_range
 from prlstm.report.rows import CURVES, SCORES, read_results
-from prlstm.report.scores import as_ranges, score_cells
-from prlstm.report.sweep_table import write_sweep
+from prlstm.report.scores import as_ranges
+from prlstm.report.sweep_table import other_lines, sweep_lines, write_sweep
 from prlstm.training.interrupt import terminations_as_interrupts
 
 
@@ -75,22 +75,19 @@ def sweep(
 
 
 def _print_and_write(console: Console, grid: Sweep, folder: Path) -> Path:
-    """A line for each cell, by task; what is best comes first."""
-    columns = list(dict.fromkeys(cell.column.name for cell in grid.cells))
-    by_name = {cell.column.name: cell.column for cell in grid.cells}
-    names = list(dict.fromkeys(cell.task for cell in grid.cells))
+    """A line for each cell of the grid; the file has those of all other rows too."""
     rows = read_results(folder / SCORES)
-    lengths = as_ranges(grid.lengths)
-    found = score_cells(rows, [by_name[name] for name in columns], names, "", lengths)
-    cells = [found[task, name] for task in names for name in columns if (task, name) in found]
-    cells.sort(key=lambda cell: (names.index(cell.task), -cell.most if cell.seeds else 1.0))
+    cells = [(cell.task, cell.column) for cell in grid.cells]
+    lines = sweep_lines(rows, cells, as_ranges(grid.lengths))
     table = plain_table(["task", "setting"], ["max", "median", "solved", "steps", "floor"])
-    for cell in cells:
-        parts = ["-"] * 4
+    for line in lines:
+        cell = line.cell
+        parts = ["-", "-", cell.outcome if cell.tried else "-", "-"]
         if cell.seeds:
-            solved = f"{cell.succeeded}/{len(cell.seeds)}"
-            parts = [percent(cell.most), percent(cell.median), solved, steps_range(*cell.steps)]
-        table.add_row(cell.task, cell.column.title, *parts, percent(cell.floor))
+            most, median = percent(cell.most), percent(cell.median)
+            parts = [most, median, cell.outcome, steps_range(*cell.steps)]
+        floor = "-" if line.floor is None else percent(line.floor)
+        table.add_row(cell.task, cell.column.title, *parts, floor)
     # settings are there to be read: a terminal may break a line, a table may not
     Console(width=max(console.width, WIDTH)).print(table)
-    return write_sweep(cells, folder / "sweep.csv")
+    return write_sweep([*lines, *other_lines(rows, lines)], folder / "sweep.csv")

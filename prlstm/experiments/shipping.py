@@ -9,7 +9,7 @@ from prlstm import models
 from prlstm.experiments.crew import Choice
 from prlstm.experiments.runs import Store, Wanted
 from prlstm.report.columns import Column
-from prlstm.training import Request, RunFolder
+from prlstm.training import Request, RunConfig, RunFolder
 
 # often enough to keep good weights; what is shipped are the last ones
 VALIDATE_EVERY = 1000
@@ -32,7 +32,7 @@ class Recipe:
 
     @property
     def setting(self) -> dict[str, Any]:
-        """What is not as usual."""
+        """What it says of a run."""
         return {
             "hidden_size": self.hidden_size,
             "schedule.kind": "cosine",
@@ -63,8 +63,11 @@ RECIPES = (
 def wanted(recipe: Recipe) -> Wanted:
     """The cell of one model: one seed, exact arithmetic."""
     title = f"PR-LSTM of {recipe.hidden_size} features"
-    column = Column(f"shipped_{recipe.task}", title, "pr_lstm", recipe.setting)
-    return Wanted(recipe.task, column, (0,), "float32")
+    # of what a recipe says, rows tell what is not as usual
+    own = RunConfig.from_own(recipe.task, "pr_lstm", recipe.setting).own()
+    return Wanted(
+        recipe.task, Column(f"shipped_{recipe.task}", title, "pr_lstm", own), (0,), "float32"
+    )
 
 
 def in_turn(recipes: Sequence[Recipe], store: Store) -> Choice:

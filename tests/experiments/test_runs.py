@@ -19,6 +19,7 @@ from prlstm.report.rows import CURVES, FIGURE3, SCORES, append_results, read_res
 from prlstm.report.scores import score_cells
 from prlstm.training import Event, Request, loop
 from prlstm.training.runs import RunFolder
+from tests.report.made import MADE_WITH
 
 CPU = torch.device("cpu")
 SMALL = {"hidden_size": 4, "batch_size": 8}
@@ -173,8 +174,10 @@ def test_a_budget_sees_what_rows_say(store: Store) -> None:
     def put(cell: Wanted, seed: int, step: int, score: float, seconds: float) -> None:
         name = cell.configs[seed].name
         row = {
-            "run": name, "weights": "last", "step": step, "score": score, "seconds": seconds,
+            "run": name, "task": cell.task, "model": "lstm", "setting": {}, "seed": seed,
+            "weights": "last", "step": step, "score": score, "seconds": seconds,
             "score_seconds": 0.0, "samples": 64, "lengths": [[5, 6], [9, 9]],
+            "correct": [[0]] * 3, "total": [64] * 3, "made_with": MADE_WITH,
         }  # fmt: skip
         append_results(store.results / SCORES, [row])
 

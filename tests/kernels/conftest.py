@@ -1,14 +1,9 @@
-"""Without a GPU the kernels run in Triton's interpreter, which must be told before its import."""
-
-import os
+"""Memory that kernels are given."""
 
 import pytest
 import torch
 
 from prlstm.kernels import launch
-
-if not torch.cuda.is_available():
-    os.environ["TRITON_INTERPRET"] = "1"
 
 
 @pytest.fixture(autouse=True)

@@ -4,7 +4,7 @@ from typing import Any
 
 from prlstm.files import Row
 
-MADE_WITH = {"device": "a device", "torch": "2", "commit": "abc"}
+MADE_WITH = {"device": "a device", "threads": 2, "cuda": None, "torch": "2", "commit": "abc"}
 
 
 def score_row(

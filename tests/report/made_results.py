@@ -160,7 +160,7 @@ def scaling() -> Iterator[Row]:
                     "task": "parity_check", "curve": label, "label": label, "length": length,
                     "model": "transformer_encoder" if "Transformer" in label else "lstm",
                     "hidden_size": None if "Transformer" in label else 256, "batch": batch,
-                    "stop_ms": 500.0, "made_with": made_with, **over,
+                    "stop_ms": 500.0, "seconds": None, "made_with": made_with, **over,
                 }  # fmt: skip
 
 

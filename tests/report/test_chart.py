@@ -70,8 +70,12 @@ def test_loss_over_time() -> None:
     ]
     chart = loss_over_time(rows, FIGURE3, ["even_pairs", "parity_check"], "A title")
     first, second = chart.panels
-    assert [(curve.label, len(curve.x), curve.x[-1]) for curve in first.curves] == [("LSTM", 6, 90)]
-    assert [curve.label for curve in second.curves] == ["PR-LSTM"]
+    known = [(curve.label, len(curve.x), curve.x[-1]) for curve in first.curves]
+    # precisions are told where there are several
+    assert known == [("LSTM (float32)", 6, 90)]
+    assert [curve.label for curve in second.curves] == ["PR-LSTM (bfloat16)"]
+    alone = loss_over_time(rows[:2], FIGURE3, ["even_pairs"], "A title").panels[0]
+    assert [curve.label for curve in alone.curves] == ["LSTM"]
     assert second.title == "Parity Check"
     assert all(curve.end == "done" for panel in chart.panels for curve in panel.curves)
 

@@ -192,9 +192,9 @@ def test_a_single_small_run(tmp_path: Path) -> None:
     [
         ({"schema": 7}, "line 1: schema=7, expected 1"),
         ({"made_with": "here"}, "line 1: made_with='here', expected an object"),
-        ({"setting": None}, "line 1: setting=None, expected an object"),
-        ({"score": ...}, "line 1: expected a row with score"),
-        ({"run": ..., "step": ...}, "line 1: expected a row with run, step"),
+        ({"setting": None}, "line 1: setting=None, expected an object of settings"),
+        ({"score": ...}, "line 1: no score, expected a number from 0 to 1"),
+        ({"run": ..., "step": ...}, "line 1: no run, expected a text"),
     ],
 )
 def test_rows_that_are_none(change: dict[str, object], message: str, tmp_path: Path) -> None:

@@ -248,7 +248,7 @@ class TestConfig:
             ({"hyper_parameters": {"hidden": 3}}, "hidden=3: pr_lstm has no such hyper-parameter"),
             ({"seed": -1}, "seed=-1: expected an integer >= 0"),
             ({"batch_size": 0}, "batch_size=0: expected an integer >= 1"),
-            ({"clip": 0.0}, "clip=0.0: expected a number > 0"),
+            ({"clip": 0.0}, "clip=0.0: expected a finite number > 0"),
         ],
     )
     def test_what_is_refused(self, chosen: dict[str, object], message: str) -> None:
