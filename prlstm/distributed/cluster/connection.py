@@ -15,7 +15,7 @@ import ray
 # where the units of a command are looked up by name
 NAMESPACE = "prlstm"
 # seconds: for an open port, and for a cluster to answer
-REACHED, ANSWERED = 5.0, 12.0
+REACHED, ANSWERED = 5.0, 25.0
 # Ray sends no reports of use, and says nothing of accelerators that a task does not ask for
 QUIET = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0"}
 # what a process of its own asks, since Ray's own call waits for minutes and cannot be ended

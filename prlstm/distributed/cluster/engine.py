@@ -97,7 +97,7 @@ class _Driver:
             self._adopt()
             while True:
                 self._fill()
-                if not self.busy:
+                if self.is_all_chosen and not self.busy:
                     return list(self.failures.values())
                 self._hear()
         except KeyboardInterrupt:
@@ -138,7 +138,7 @@ class _Driver:
                 get_if_exists=True,
                 num_cpus=self.share.cpus,
                 num_gpus=self.share.gpus,
-                max_restarts=0,
+                max_restarts=RESTARTS,
                 # what was asked of a worker that died is asked of the next one
                 max_task_retries=-1,
             )
