@@ -27,6 +27,7 @@ from prlstm.kernels.tables import (
     blocks_read,
     codes_of,
     looked_up_array,
+    no_letters,
     pair_codes,
 )
 from prlstm.kernels.tiles import tile_for
@@ -180,7 +181,7 @@ def sweep_backward(
     dleaves, levels = given.at(layout.leaves), range(0)
     if lookup is not None:
         dleaves = lookup.gradients.entries(0)
-        levels = range(1, lookup.states.layout.top + 1)
+        levels = range(1, len(lookup.states.layout.tables))
         _tables_backward(back, given, lookup)
     if kept is not None:
         tables = None if lookup is None else lookup.states
@@ -251,20 +252,24 @@ class _Back:
 def _tables_backward(back: _Back, given: Nodes, lookup: TablesBack) -> None:
     """From what came for looked-up blocks to the gradients of the first table."""
     layout, tables, gradients = given.layout, lookup.states, lookup.gradients
-    top, seeds = tables.layout.top, back.stages.seeds
-    row = given.prefixes[0].shape[1] * layout.merges
-    for level in reversed(range(top + 1)):
+    seeds, batch, device = back.stages.seeds, given.prefixes[0].shape[1], lookup.ids.device
+    row, levels = batch * layout.merges, range(len(tables.layout.tables))
+    for level in reversed(levels):
         add = False
-        if level < top:
-            codes = pair_codes(tables.layout, level + 1, lookup.ids.device)
+        if level + 1 in levels:
+            codes = pair_codes(tables.layout, level + 1, device)
             shape = Shape(seeds, 1, codes.shape[1])
             gradients.sum(level, codes, gradients.neighbours(level + 1), shape, add=False)
             add = True
-        blocks = blocks_read(layout, top, level)
+        blocks = blocks_read(layout, tables.layout, level)
         if blocks:
-            codes = codes_of(lookup.ids, tables.layout.tables[level], blocks)
+            shape = Shape(seeds, batch, len(blocks))
+            if level > tables.layout.top:
+                codes = no_letters(shape.rows, device)
+            else:
+                codes = codes_of(lookup.ids, tables.layout.tables[level], blocks)
             places = given.at(looked_up_array(layout, level, blocks))
-            gradients.sum(level, codes, places, Shape(*codes.shape), add=add)
+            gradients.sum(level, codes, places, shape, add=add)
         if level:
             number = len(layout.steps) + level - 1
             shape = Shape(seeds, 1, tables.layout.tables[level].entries)
@@ -288,8 +293,11 @@ def _clear(layout: Layout, given: Nodes, level: int, *, is_clear: bool) -> bool:
     """Whether prefixes read blocks of a level; then what they do not read is set to zero.
 
     They read blocks of even places alone, up to the last: the others have one parent, who puts
-    its gradient there.
+    its gradient there, but where blocks above are looked up.
     """
+    if level + 1 in layout.partly and not is_clear:
+        for t in given.pair(level):
+            t[:, :, layout.read_upwards(level) :].zero_()
     read = [s.right.first for s in layout.steps if not s.is_up and s.right.level == level]
     if not read and level not in dict(layout.from_blocks).values():
         return False

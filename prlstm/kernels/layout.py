@@ -67,6 +67,8 @@ class Layout:
     from_folds: tuple[tuple[int, int], ...]
     # levels whose last block waits after the last leaf
     pending: tuple[int, ...]
+    # levels of which not all blocks are merged: the others, behind those, are looked up
+    partly: tuple[int, ...]
 
     @property
     def states(self) -> int:
@@ -77,20 +79,35 @@ class Layout:
         """Where the prefix P(t) stands."""
         return _slot(t, self.spine, self.first_read)
 
+    def read_upwards(self, level: int) -> int:
+        """How many blocks of a level, the first ones, are merged to those above."""
+        return sum(2 * s.length for s in self.steps if s.is_up and s.left.level == level)
+
     def needs_last_alone(self, level: int) -> bool:
         """Whether prefixes need no block of a level but its last."""
         needed = [s for s in self.steps if not s.is_up and s.right.level == level]
         return all(s.length == 1 and s.right.first == self.counts[level] - 1 for s in needed)
 
 
-def lay_out(length: int, start: int = 0, count: int = 0, looked_up: int = 0) -> Layout:
-    """The arrays of the plan of three numbers; blocks up to a level are looked up, not merged."""
+def lay_out(
+    length: int,
+    start: int = 0,
+    count: int = 0,
+    looked_up: int = 0,
+    merged: tuple[int, ...] = (),
+) -> Layout:
+    """The arrays of the plan of three numbers; blocks up to a level are looked up, not merged.
+
+    So are, of the levels above, those behind the first so many that are `merged`.
+    """
     # the compiler looks into functions, and warns of caches
     make = _lay_out if torch.compiler.is_compiling() else _laid_out
-    return make(length, start, count, looked_up)
+    return make(length, start, count, looked_up, merged)
 
 
-def _lay_out(length: int, start: int, count: int, looked_up: int) -> Layout:
+def _lay_out(
+    length: int, start: int, count: int, looked_up: int, merged: tuple[int, ...]
+) -> Layout:
     plan = Plan(length, start, count)
     levels = plan.levels
     low, high = count + start + 1, count + length
@@ -112,6 +129,8 @@ def _lay_out(length: int, start: int, count: int, looked_up: int) -> Layout:
     row = 0
     for level, above in pairwise(levels[looked_up:-1]):
         made = above.after - above.before
+        if level.index - looked_up < len(merged):
+            made = min(made, merged[level.index - looked_up])
         k, out = level.index, blocks(above.index, above.before % 2)
         steps.append(Step(blocks(k, 0, 2), blocks(k, 1, 2), out, made, row))
         row += made
@@ -138,6 +157,7 @@ def _lay_out(length: int, start: int, count: int, looked_up: int) -> Layout:
         from_blocks=tuple((slot(t), t.bit_length() - 1) for t in powers),
         from_folds=tuple((slot(t), (t & -t).bit_length() - 1) for t in spine if t <= count),
         pending=tuple(k for k in range(len(sizes)) if high >> k & 1),
+        partly=tuple(range(looked_up + 1, looked_up + 1 + len(merged))),
     )
 
 

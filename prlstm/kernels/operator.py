@@ -60,7 +60,7 @@ def _blueprint(x: Tensor, ids: Tensor | None, spelling: list[int], at: list[int]
     (seeds, batch, tokens), (letters, length, *most) = map(int, ids.shape), spelling
     words = Words(letters, None if length < 0 else length)
     tables = lay_out_tables(words, tokens, count, batch, seeds, *most)
-    layout = lay_out(tokens, start, count, tables.top)
+    layout = lay_out(tokens, start, count, tables.top, tables.shared)
     return Blueprint(layout, tables, batch, tables.tables[0].entries)
 
 

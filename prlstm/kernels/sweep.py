@@ -17,6 +17,7 @@ from prlstm.kernels.tables import (
     codes_of,
     fill_tables,
     looked_up_array,
+    no_letters,
 )
 
 
@@ -70,7 +71,7 @@ def sweep_blocks(
     fill_tables(stages, tables, x, gates, kept, row, needs_pairs=not is_forward)
     top, lookup = tables.layout.top, None
     for level in range(top + 1):
-        blocks = blocks_read(layout, top, level)
+        blocks = blocks_read(layout, tables.layout, level)
         if not blocks:
             continue
         codes = codes_of(ids, tables.layout.tables[level], blocks)
@@ -87,7 +88,7 @@ def sweep_blocks(
             nodes.begin(level)
             places = nodes.at(looked_up_array(layout, level, blocks))
             tables.look_up(level, codes, places, Shape(*codes.shape))
-    merge_nodes(stages, layout, nodes, kept, lookup, looked_up=top)
+    merge_nodes(stages, layout, nodes, kept, lookup, tables)
 
 
 def _needs_last_alone(layout: Layout, level: int) -> bool:
@@ -115,18 +116,23 @@ def merge_nodes(
     nodes: Nodes,
     kept: Kept | None = None,
     lookup: Lookup | None = None,
-    looked_up: int = 0,
+    tables: TableNodes | None = None,
 ) -> None:
-    """Merge, level by level, the blocks that are there up to a level or that are looked up."""
+    """Merge, level by level, the blocks that are there or that are looked up.
+
+    Those up to the top of `tables` are there.
+    """
     seeds, batch = nodes.prefixes[0].shape[:2]
     longest = max((step.length for step in layout.steps), default=0)
     like = nodes.prefixes[0]
     between = stages.between(like, batch * longest, gates=False) if kept is None else kept
-    for level in range(looked_up + 1):
+    for level in range(tables.layout.top + 1 if tables is not None else 1):
         _first_prefixes(layout, nodes, level)
     for step in layout.steps:
         if step.is_up:
             nodes.begin(step.out.level)
+            if tables is not None and step.out.level in layout.partly:
+                _look_up_empty(layout, tables, nodes, step.out.level)
         row = 0 if kept is None else batch * step.row
         shape, out = Shape(seeds, batch, step.length), nodes.at(step.out)
         if lookup is not None and step.is_up and step.left.level == lookup.level:
@@ -136,6 +142,14 @@ def merge_nodes(
         if step.is_up:
             _first_prefixes(layout, nodes, step.out.level)
             nodes.end(step.left.level)
+
+
+def _look_up_empty(layout: Layout, tables: TableNodes, nodes: Nodes, level: int) -> None:
+    """Put the blocks without a letter of a level that is not looked up whole."""
+    blocks, (seeds, batch) = blocks_read(layout, tables.layout, level), nodes.prefixes[0].shape[:2]
+    shape = Shape(seeds, batch, len(blocks))
+    codes = no_letters(shape.rows, nodes.prefixes[0].device)
+    tables.look_up(level, codes, nodes.at(looked_up_array(layout, level, blocks)), shape)
 
 
 def merge_step(

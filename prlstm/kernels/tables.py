@@ -2,6 +2,9 @@
 
 Level by level stand the entries, and before those of every level but the first the pairs that they
 are merged of, looked up in the table below: two neighbours for each entry.
+
+Behind words of one length stand blocks without a letter. Above the levels that are looked up whole
+such blocks, the last ones of every row, may have tables of one entry.
 """
 
 from dataclasses import dataclass
@@ -29,11 +32,13 @@ class TableLayout:
     """Where the states of some tables stand: integers only."""
 
     tables: tuple[Table, ...]
+    # of the levels that are not looked up whole: the first block that is, and all behind it
+    shared: tuple[int, ...] = ()
 
     @property
     def top(self) -> int:
-        """The highest level that is looked up."""
-        return len(self.tables) - 1
+        """The highest level that is looked up whole."""
+        return len(self.tables) - 1 - len(self.shared)
 
     @property
     def states(self) -> int:
@@ -72,14 +77,36 @@ def lay_out_tables(
 
     None has more than so many `entries`.
     """
-    highest = min(most, tokens.bit_length() - 1)
+    highest = tokens.bit_length() - 1
     if count:
         # blocks must begin where those of the whole sequence do
         highest = min(highest, (count & -count).bit_length() - 1)
     extra = EXTRA // seeds
-    return TableLayout(
-        tuple(tables_for(words, tokens, rows, most=highest, extra=extra, entries=entries))
-    )
+    tables = tables_for(words, tokens, rows, most=min(most, highest), extra=extra, entries=entries)
+    first = len(tables)
+    shared = _shared(words, tokens, rows, range(first, highest + 1), extra) if most else ()
+    empty = (Table(level, words.letters, (0,)) for level in range(first, first + len(shared)))
+    return TableLayout((*tables, *empty), shared)
+
+
+def _shared(words: Words, tokens: int, rows: int, levels: range, extra: int) -> tuple[int, ...]:
+    """Of each level the first block without a letter, as far up as it is worth to merge one alone.
+
+    Counted as in `tables_for`.
+    """
+    firsts: list[int] = []
+    if words.length is None:
+        return ()
+    saved, best, worth = 0.0, 0.0, 0
+    for level in levels:
+        firsts.append(-(-words.length >> level))
+        merges = rows * ((tokens >> level) - firsts[-1])
+        if merges <= 0:
+            break
+        saved += merges - merges / 8 - 1 - extra
+        if saved > best:
+            best, worth = saved, len(firsts)
+    return tuple(firsts[:worth])
 
 
 @dataclass(frozen=True)
@@ -156,7 +183,7 @@ def fill_tables(
     stages.leaf(x, tables.entries(0), gates)
     most = max((table.entries for table in layout.tables[1:]), default=0)
     between = kept or stages.between(tables.memory[0], most, gates=False)
-    for level in range(1, layout.top + 1):
+    for level in range(1, len(layout.tables)):
         shape = Shape(stages.seeds, 1, layout.tables[level].entries)
         below = layout.tables[level - 1].entries
         if not needs_pairs and are_sums_worth_it(below, shape.rows, shape.seeds):
@@ -189,16 +216,26 @@ def codes_of(ids: Tensor, table: Table, blocks: range) -> Tensor:
 
 
 @kept
+def no_letters(rows: int, device: torch.device) -> Tensor:
+    """The numbers of blocks in a table of one entry: (1, rows)."""
+    return torch.zeros((1, rows), dtype=torch.int32, device=device)
+
+
+@kept
 def firsts_of(table: Table, device: torch.device) -> Tensor:
     """For each number of letters the number of the first block."""
     return torch.tensor(table.firsts, dtype=torch.int32, device=device)
 
 
-def blocks_read(layout: Layout, top: int, level: int) -> range:
-    """Which blocks of a level are looked up: all of the top one, of those below what is read."""
-    if level == top:
+def blocks_read(layout: Layout, tables: TableLayout, level: int) -> range:
+    """Which blocks of a level are looked up.
+
+    Of the top one all, of those below what is read, above it those without a letter.
+    """
+    if level >= tables.top:
         # one that waited for a partner is there already
-        return range(layout.counts[level] - (level in layout.waiting))
+        stop = layout.counts[level] - (level in layout.waiting)
+        return range(tables.shared[level - tables.top - 1] if level > tables.top else 0, stop)
     first, stop = 0, 0
     for step in layout.steps:
         if not step.is_up and step.right.level == level:

@@ -85,6 +85,9 @@ class Table:
         count = ids.shape[-1] >> self.level
         whole = ids[..., : count * size].reshape(*ids.shape[:-1], count, size)
         blocks: Tensor = whole[..., start:stop:step, :]
+        if self.fills == (0,):
+            # however long they are: no powers that are too large
+            return blocks.new_zeros(blocks.shape[:-1], dtype=torch.int64)
         powers, firsts = _numbers(self, ids.device)
         if self.fills == (size,):
             # words go on behind all blocks

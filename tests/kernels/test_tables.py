@@ -15,6 +15,7 @@ from prlstm.dispatch import Backend, Reader, weights_of
 from prlstm.kernels import launch
 from prlstm.kernels import tables as kernel_tables
 from prlstm.kernels.choose import Products
+from prlstm.kernels.layout import lay_out
 from prlstm.kernels.operator import GATES, sweep_forward
 from prlstm.kernels.places import Entries, Shape, States
 from prlstm.kernels.stages import Stages
@@ -38,6 +39,7 @@ def _tables_are_always_worth_it(monkeypatch: pytest.MonkeyPatch) -> Iterator[Non
         return [Table(k, words.letters, words.fills(k, tokens)) for k in range(most + 1)]
 
     monkeypatch.setattr(kernel_tables, "tables_for", every)
+    monkeypatch.setattr(kernel_tables, "EXTRA", 0)
     kernel_tables.lay_out_tables.cache_clear()
     yield
     kernel_tables.lay_out_tables.cache_clear()
@@ -99,6 +101,7 @@ def loss_of(done: Sweep) -> Tensor:
         (7, 0, 6, 2), (6, 3, 0, 1), (5, 6, 5, 2),
         long(8, 1, 8, 3), long(9, 4, 3, 3), long(2, 0, 0, 2), long(16, 0, 15, 4),
         long(3, 13, 2, 4), long(13, 1, 13, 1), long(12, 0, 0, 0), long(8, 8, 8, 3),
+        (5, 22, 4, 1), long(0, 17, 0, 1), long(9, 30, 12, 2), long(8, 24, 31, 1),
     ],
 )  # fmt: skip
 def test_outputs_and_gradients(
@@ -118,6 +121,64 @@ def test_outputs_and_gradients(
     names = [name for name, _ in layer.layers[0].named_parameters()]
     for name, a, b in zip(names, mine, other, strict=False):
         assert_rel(f"d{name}", a, b, FLOAT[1])
+
+
+@pytest.mark.parametrize("start", [4, long(26)])
+@pytest.mark.parametrize("is_clear", [False, long(True)])
+def test_blocks_without_a_letter_are_merged_once(
+    is_clear: bool, start: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("prlstm.kernels.operator.CLEARED", 1 << 26 if is_clear else 0)
+    layer, ids, words = make(5), words_of(2, 5, 22), Words(LETTERS, 5)
+    tables = kernel_tables.lay_out_tables(words, 27, 0, 2, 1, 1)
+    assert tables.top == 1
+    # of blocks of 4, 8 and 16 tokens two, one and one have letters
+    assert tables.shared == (2, 1, 1)[: len(tables.shared)]
+    assert len(tables.shared) == 2, "no block of 16 is without a letter"
+    layout = lay_out(27, start, 0, tables.top, tables.shared)
+    assert [step.length for step in layout.steps if step.is_up] == [2, 1, 1]
+    got, (want, exact) = looked_up(layer, ids, words, start, 1), plain(layer, ids, start)
+    # prefixes alone are read: nobody gives gradients of blocks
+    mine = torch.autograd.grad(got.read[0].square().sum(), list(layer.layers[0].parameters()))
+    other = torch.autograd.grad(want.read[0].square().sum(), list(exact.parameters()))
+    names = [name for name, _ in layer.layers[0].named_parameters()]
+    for name, a, b in zip(names, mine, other, strict=False):
+        assert_rel(f"d{name}", a, b, FLOAT[1])
+
+
+@pytest.mark.parametrize(("first", "rest"), [((5, 3), 19), long((0, 8), 16), long((8, 0), 24)])
+def test_a_stream_that_goes_on_without_letters(first: tuple[int, int], rest: int) -> None:
+    layer, ids = make(5), words_of(2, first[0], first[1] + rest)
+    cell = layer.layers[0]
+    assert isinstance(cell, LSTMCell)
+    here, behind = Words(LETTERS, first[0]).split(sum(first))
+    known = weights_of(cell), EXACT
+    begun = sweep_lstm_ids(ids[:, : sum(first)], here, *known, Carry(), 0)
+    got = sweep_lstm_ids(ids[:, sum(first) :], behind, *known, begun.carry(), 0, most=1)
+    want, exact = plain(layer, ids, sum(first))
+    assert_rel("read", got.read[0], want.read[0], FLOAT[0])
+    mine = torch.autograd.grad(loss_of(got), list(cell.parameters()))
+    other = torch.autograd.grad(loss_of(want), list(exact.parameters()))
+    for a, b in zip(mine, other, strict=False):
+        assert_rel("gradient", a, b, FLOAT[1])
+
+
+def test_few_blocks_without_a_letter_are_not_worth_a_table(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def shared(rows: int, seeds: int = 1) -> tuple[int, ...]:
+        return kernel_tables.lay_out_tables(Words(LETTERS, 5), 27, 0, rows, seeds, 1).shared
+
+    monkeypatch.setattr(kernel_tables, "EXTRA", 512)
+    kernel_tables.lay_out_tables.cache_clear()
+    assert shared(256) == (2,)
+    assert shared(128, seeds=10) == (2, 1)
+    assert shared(128) == ()
+    known = kernel_tables.lay_out_tables(Words(LETTERS, 5), 1 << 12, 0, 1024, 1, 1)
+    assert known.tables[-1].size > 64, "their numbers would be too large for integers"
+    assert kernel_tables.pair_codes(known, len(known.tables) - 1, torch.device("cpu")).sum() == 0
+    no_tables = kernel_tables.lay_out_tables(Words(LETTERS, 5), 27, 0, 1024, 1, 0)
+    assert no_tables.shared == (), "every node is asked for"
 
 
 @pytest.mark.parametrize(

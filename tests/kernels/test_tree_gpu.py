@@ -9,6 +9,9 @@ from torch.func import functional_call, stack_module_state, vmap
 from prlstm import PRLSTM
 from prlstm.kernels import launch, tables
 from prlstm.kernels.choose import Products, choose
+from prlstm.kernels.tree import HIGHEST
+from prlstm.tree import Carry, Words
+from prlstm.tree.tables import MOST_SUMMED
 from tests.compare import TOLERANCE, assert_rel
 from tests.kernels.test_gpu import HALF, PRECISION
 from tests.kernels.tree_case import (
@@ -246,6 +249,37 @@ def test_gradients_of_ids_have_equal_bits() -> None:
         layer(ids)[0].float().square().sum().backward()
         found.append([p.grad.clone() for p in layer.parameters()])
     assert all(torch.equal(a, b) for a, b in zip(*found, strict=True))
+
+
+@pytest.mark.parametrize("start", [40, 121])
+@pytest.mark.parametrize("dtype", HALF)
+def test_blocks_without_a_letter(dtype: torch.dtype, start: int) -> None:
+    """Words with so much room for answers that above the tables empty blocks are merged once."""
+    rows, length, tokens = 1024, 40, 122
+    words = Words(2, length)
+    assert tables.lay_out_tables(words, tokens, 0, rows, 1, HIGHEST, MOST_SUMMED).shared
+    ids = torch.randint(2, (rows, tokens), device="cuda")
+    ids[:, length:] = 2
+    layer = make(137, dtype=dtype)
+    exact = copy.deepcopy(layer).double()
+    exact.backend = "eager"
+    want = exact(torch.eye(3, dtype=torch.float64, device="cuda")[ids])[0][:, start:]
+    weight = torch.randn_like(want)
+    (want * weight).sum().backward()
+    reader, bits = layer.readers()[0], []
+    for _ in range(2):
+        layer.zero_grad()
+        got = reader.sweep_ids(ids, words, Carry(), start).read[0]
+        (got * weight.to(dtype)).sum().backward()
+        bits.append([got, *(p.grad.clone() for p in layer.parameters() if p.grad is not None)])
+    assert all(torch.equal(a, b) for a, b in zip(*bits, strict=True))
+    assert_rel("h", got, want, TOLERANCE[dtype][0])
+    for (name, mine), other in zip(layer.named_parameters(), exact.parameters(), strict=True):
+        if other.grad is not None and other.grad.any():
+            assert_rel(f"d{name}", mine.grad, other.grad, TOLERANCE[dtype][1])
+    with torch.no_grad():
+        alone = reader.sweep_ids(ids, words, Carry(), start).read[0]
+    assert_rel("h alone", alone, want, TOLERANCE[dtype][0])
 
 
 @pytest.mark.filterwarnings("ignore:TensorFloat32 tensor cores:UserWarning")
