@@ -1,7 +1,6 @@
 """`prlstm inspect`."""
 
 import shutil
-from collections.abc import Sequence
 from typing import Annotated
 
 import typer
@@ -18,6 +17,8 @@ from prlstm.tree.plan import Merge, Step
 # what stands above an empty cell, and above one that is left to computation
 EMPTY, COMPUTATION = "_", "."
 RIGHT, WRONG, NO_WORD = "right", "WRONG", "no word"
+# answers that are shorter stand in a column
+WIDEST = 40
 
 
 def inspect(
@@ -50,7 +51,7 @@ def inspect(
         typer.echo(_listed(seen))
         typer.echo("\n(The tree of a shorter word is drawn, or of this one on a wider terminal.)")
     typer.echo("\nThe answer, if the word ended there:\n")
-    typer.echo("\n".join(_answers(seen, width)))
+    typer.echo("\n".join(_answers(seen)))
 
 
 def _drawn(seen: Inspection, width: int) -> str:
@@ -94,17 +95,18 @@ def _heads(seen: Inspection) -> list[str]:
     ]
 
 
-def _answers(seen: Inspection, width: int) -> list[str]:
+def _answers(seen: Inspection) -> list[str]:
     """A line for each prefix."""
     task = seen.model.task
+    widest = max(len(task.show_answer(answer.classes)) for answer in seen.answers)
     return [
-        _line(task, seen.word[: place + 1], answer, width)
-        for place, answer in enumerate(seen.answers)
+        f"{count:>5}  {_line(task, answer, min(widest, WIDEST))}"
+        for count, answer in enumerate(seen.answers, 1)
     ]
 
 
-def _line(task: Task, word: Sequence[int], answer: Answer, width: int) -> str:
-    said, sure = task.show_answer(answer.classes), min(answer.sure)
+def _line(task: Task, answer: Answer, width: int) -> str:
+    said, sure = task.show_answer(answer.classes), _percent(min(answer.sure))
     told = NO_WORD
     if answer.truth is not None:
         told = (
@@ -112,4 +114,10 @@ def _line(task: Task, word: Sequence[int], answer: Answer, width: int) -> str:
             if answer.classes == answer.truth
             else f"{WRONG}: {task.show_answer(answer.truth)}"
         )
-    return f"{len(word):>5}  {said}  {sure:7.2%}  {told}"
+    return f"{said:<{width}}  {sure:>7}  {told}"
+
+
+def _percent(share: float) -> str:
+    """Rounded, but no share below one is said to be all."""
+    rounded = f"{share:.2%}"
+    return ">99.99%" if share < 1 and rounded == "100.00%" else rounded
