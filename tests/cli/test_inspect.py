@@ -72,6 +72,13 @@ def test_what_is_no_word(word: str, message: str) -> None:
     assert message in in_a_line(prlstm("inspect", "parity_check", word, code=1))
 
 
+@pytest.mark.parametrize("word", ["-+.+", "--.", "-", "+-"])
+def test_a_word_may_begin_like_an_option(word: str, tmp_path: Path) -> None:
+    models.save(models.build("pr_lstm", "cycle_navigation", hidden_size=4, seed=0), tmp_path)
+    assert f"{len(word)} tokens" in prlstm("inspect", tmp_path, word, "--device", "cpu")
+    assert "unexpected extra" in prlstm("inspect", tmp_path, word, "--dvice", "cpu", code=2)
+
+
 def test_unknown_models() -> None:
     text = in_a_line(prlstm("inspect", "zzz", "01", code=1))
     assert "'zzz': no such folder, and no run in runs" in text

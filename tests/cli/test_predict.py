@@ -72,6 +72,17 @@ def test_weights_that_are_not_there(folder: Path) -> None:
     assert "expected a file best.safetensors" in in_a_line(text)
 
 
+def test_a_word_that_is_too_long_for_the_memory(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def answer(self: object) -> None:
+        raise MemoryError("cannot hold it. And more")
+
+    monkeypatch.setattr("prlstm.cli.predict.WordStream.answer", answer)
+    text = prlstm("predict", folder, stdin="01\n", code=1)
+    assert "Error: not enough memory (cannot hold it)" in text
+
+
 def test_an_endless_line_is_read_in_constant_memory(tmp_path: Path) -> None:
     """The limit on memory is real, and not enough to keep the states of all tokens."""
     models.save(models.build("pr_lstm", "parity_check", hidden_size=64, seed=0), tmp_path)
