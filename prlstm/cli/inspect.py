@@ -41,7 +41,8 @@ def inspect(
     task, plan = loaded.task, seen.sweep.plan
     typer.echo(
         f"{loaded.name} of {seen.block(0, 0)[0].shape[-1]} features on {task.paper_name}: "
-        f"{len(seen.word)} tokens, {len(seen.cells)} cells, {plan.merges} merges, {plan.depth} deep"
+        f"{_count(len(seen.word), 'token')}, {len(seen.cells)} cells, "
+        f"{_count(plan.merges, 'merge')}, {plan.depth} deep"
     )
     typer.echo(f"\nThe norm of h at every node ({EMPTY}: an empty cell, where answers are read):\n")
     width = shutil.get_terminal_size((120, 24)).columns
@@ -52,6 +53,10 @@ def inspect(
         typer.echo("\n(The tree of a shorter word is drawn, or of this one on a wider terminal.)")
     typer.echo("\nThe answer, if the word ended there:\n")
     typer.echo("\n".join(_answers(seen)))
+
+
+def _count(count: int, what: str) -> str:
+    return f"{count} {what}{'s' * (count != 1)}"
 
 
 def _drawn(seen: Inspection, width: int) -> str:

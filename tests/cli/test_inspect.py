@@ -49,6 +49,12 @@ def test_an_answer_of_several_signs(folder: Path) -> None:
     assert len(set(ends)) == 1
 
 
+def test_one_is_not_said_as_many() -> None:
+    assert "on Parity Check: 1 token, 2 cells, 1 merge, 1 deep" in prlstm(
+        "inspect", "parity_check", "0"
+    )
+
+
 def test_no_share_below_one_is_said_to_be_all() -> None:
     assert [_percent(share) for share in (1.0, 0.999999, 0.5)] == ["100.00%", ">99.99%", "50.00%"]
 
@@ -75,7 +81,7 @@ def test_what_is_no_word(word: str, message: str) -> None:
 @pytest.mark.parametrize("word", ["-+.+", "--.", "-", "+-"])
 def test_a_word_may_begin_like_an_option(word: str, tmp_path: Path) -> None:
     models.save(models.build("pr_lstm", "cycle_navigation", hidden_size=4, seed=0), tmp_path)
-    assert f"{len(word)} tokens" in prlstm("inspect", tmp_path, word, "--device", "cpu")
+    assert f": {len(word)} token" in prlstm("inspect", tmp_path, word, "--device", "cpu")
     assert "unexpected extra" in prlstm("inspect", tmp_path, word, "--dvice", "cpu", code=2)
 
 
