@@ -11,7 +11,7 @@ from torch import Tensor
 import prlstm
 from prlstm.tree import Plan
 
-TOKENS, FEATURES, HIDDEN, CHUNK = 10_000, 8, 64, 512
+TOKENS, FEATURES, HIDDEN, CHUNK = 4_000, 8, 64, 512
 SHORT = 13
 
 

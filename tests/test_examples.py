@@ -48,12 +48,21 @@ def test_tables_are_those_of_the_rows(name: str, monkeypatch: pytest.MonkeyPatch
     assert "NVIDIA H200" in path.read_text()
 
 
-def test_the_benchmark_of_the_tasks_writes_rows(tmp_path: Path) -> None:
+def run_benchmark(name: str, options: list[str], monkeypatch: pytest.MonkeyPatch) -> object:
+    """Run a script of `benchmarks/` in this process; how it ends."""
+    monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
+    monkeypatch.setattr(sys, "argv", [name, *options])
+    with pytest.raises(SystemExit) as ended:
+        runpy.run_path(str(ROOT / "benchmarks" / name), run_name="__main__")
+    return ended.value.code
+
+
+def test_the_benchmark_of_the_tasks_writes_rows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     rows = tmp_path / "rows.jsonl"
-    command = [sys.executable, str(ROOT / "benchmarks" / "tasks.py"), "--device", "cpu"]
-    options = ["--tasks", "even_pairs", "--lengths", "4", "--batches", "2,3", "--out", str(rows)]
-    done = subprocess.run([*command, *options], capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
+    options = ["--device", "cpu", "--tasks", "even_pairs", "--lengths", "4", "--batches", "2,3"]
+    assert run_benchmark("tasks.py", [*options, "--out", str(rows)], monkeypatch) == 0
     read = [json.loads(line) for line in rows.read_text().splitlines()]
     assert [(row["batch"], row["way"]) for row in read] == [(2, "eager"), (3, "eager")]
     for row in read:
@@ -115,11 +124,11 @@ def test_the_benchmark_of_streams_writes_rows(tmp_path: Path) -> None:
         assert {"device", "torch", "commit"} <= set(row)
 
 
-def test_the_benchmark_of_the_kernels_needs_a_gpu() -> None:
-    command = [sys.executable, str(ROOT / "benchmarks" / "kernels.py"), "blocks"]
-    done = subprocess.run(command, capture_output=True, text=True)
-    assert done.returncode == 2
-    assert "expected some of block lookup" in re.sub(r"\W+", " ", done.stderr)
+def test_the_benchmark_of_the_kernels_names_its_parts(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert run_benchmark("kernels.py", ["blocks"], monkeypatch) == 2
+    assert "expected some of block lookup" in re.sub(r"\W+", " ", capsys.readouterr().err)
 
 
 @pytest.mark.slow

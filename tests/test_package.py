@@ -33,6 +33,11 @@ def test_wheel_and_sdist_hold_the_package(built: Path) -> None:
     name = f"prlstm-{prlstm.__version__}"
     wheel = zipfile.ZipFile(built / f"{name}-py3-none-any.whl").namelist()
     assert {"prlstm/py.typed", "prlstm/layer.py", "prlstm/tree/scan.py"} <= set(wheel)
+    # what is no code: the report, its explorer
+    for folder in ("page/templates", "explorer"):
+        source = ROOT / "prlstm" / "report" / folder
+        there = {file for file in wheel if file.startswith(f"prlstm/report/{folder}/")}
+        assert {f"prlstm/report/{folder}/{path.name}" for path in source.glob("*.*")} <= there
     assert all(file.startswith(("prlstm/", f"{name}.dist-info/")) for file in wheel)
     with tarfile.open(built / f"{name}.tar.gz") as sdist:
         files = {Path(file).relative_to(name).as_posix() for file in sdist.getnames()}
@@ -55,9 +60,12 @@ def test_wheel_installs_into_a_fresh_environment(built: Path, tmp_path: Path) ->
     said = run(python, "-c", code, cwd=tmp_path)
     assert str(tmp_path) in said
     assert f" {prlstm.__version__} PRLSTM(" in said
-    tree = run(tmp_path / "fresh" / "bin" / "prlstm", "tree", "5", cwd=tmp_path)
-    assert "(((1 2) (3 4)) 5)" in tree
-    assert prlstm.__version__ in run(python, "-m", "prlstm", "--version", cwd=tmp_path)
+    # with the weights of the models that come with it
+    command = tmp_path / "fresh" / "bin" / "prlstm"
+    seen = run(command, "inspect", "parity_check", "0110", cwd=tmp_path)
+    assert [line.split()[1::2] for line in seen.splitlines()[-4:]] == [
+        ["0", "right"], ["1", "right"], ["0", "right"], ["0", "right"],
+    ]  # fmt: skip
 
 
 @pytest.mark.slow

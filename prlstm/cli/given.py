@@ -28,7 +28,8 @@ def told() -> Iterator[None]:
     """Say what went wrong in a line, and end with an exit code that is not zero."""
     try:
         yield
-    except (typer.Exit, typer.Abort):
+    except (typer.Exit, typer.Abort, BrokenPipeError):
+        # where the reader has gone, nobody is left to be told
         raise
     except OSError as failed:
         _end(f"{failed.filename}: {failed.strerror}" if failed.filename else str(failed))

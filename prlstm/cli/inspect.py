@@ -1,7 +1,6 @@
 """`prlstm inspect`."""
 
 import shutil
-from collections.abc import Sequence
 from typing import Annotated
 
 import typer
@@ -18,6 +17,8 @@ from prlstm.tree.plan import Merge, Step
 # what stands above an empty cell, and above one that is left to computation
 EMPTY, COMPUTATION = "_", "."
 RIGHT, WRONG, NO_WORD = "right", "WRONG", "no word"
+# answers that are shorter stand in a column
+WIDEST = 40
 
 
 def inspect(
@@ -40,7 +41,8 @@ def inspect(
     task, plan = loaded.task, seen.sweep.plan
     typer.echo(
         f"{loaded.name} of {seen.block(0, 0)[0].shape[-1]} features on {task.paper_name}: "
-        f"{len(seen.word)} tokens, {len(seen.cells)} cells, {plan.merges} merges, {plan.depth} deep"
+        f"{_count(len(seen.word), 'token')}, {len(seen.cells)} cells, "
+        f"{_count(plan.merges, 'merge')}, {plan.depth} deep"
     )
     typer.echo(f"\nThe norm of h at every node ({EMPTY}: an empty cell, where answers are read):\n")
     width = shutil.get_terminal_size((120, 24)).columns
@@ -50,7 +52,11 @@ def inspect(
         typer.echo(_listed(seen))
         typer.echo("\n(The tree of a shorter word is drawn, or of this one on a wider terminal.)")
     typer.echo("\nThe answer, if the word ended there:\n")
-    typer.echo("\n".join(_answers(seen, width)))
+    typer.echo("\n".join(_answers(seen)))
+
+
+def _count(count: int, what: str) -> str:
+    return f"{count} {what}{'s' * (count != 1)}"
 
 
 def _drawn(seen: Inspection, width: int) -> str:
@@ -94,17 +100,18 @@ def _heads(seen: Inspection) -> list[str]:
     ]
 
 
-def _answers(seen: Inspection, width: int) -> list[str]:
+def _answers(seen: Inspection) -> list[str]:
     """A line for each prefix."""
     task = seen.model.task
+    widest = max(len(task.show_answer(answer.classes)) for answer in seen.answers)
     return [
-        _line(task, seen.word[: place + 1], answer, width)
-        for place, answer in enumerate(seen.answers)
+        f"{count:>5}  {_line(task, answer, min(widest, WIDEST))}"
+        for count, answer in enumerate(seen.answers, 1)
     ]
 
 
-def _line(task: Task, word: Sequence[int], answer: Answer, width: int) -> str:
-    said, sure = task.show_answer(answer.classes), min(answer.sure)
+def _line(task: Task, answer: Answer, width: int) -> str:
+    said, sure = task.show_answer(answer.classes), _percent(min(answer.sure))
     told = NO_WORD
     if answer.truth is not None:
         told = (
@@ -112,4 +119,10 @@ def _line(task: Task, word: Sequence[int], answer: Answer, width: int) -> str:
             if answer.classes == answer.truth
             else f"{WRONG}: {task.show_answer(answer.truth)}"
         )
-    return f"{len(word):>5}  {said}  {sure:7.2%}  {told}"
+    return f"{said:<{width}}  {sure:>7}  {told}"
+
+
+def _percent(share: float) -> str:
+    """Rounded, but no share below one is said to be all."""
+    rounded = f"{share:.2%}"
+    return ">99.99%" if share < 1 and rounded == "100.00%" else rounded

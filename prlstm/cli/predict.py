@@ -48,11 +48,12 @@ def predict(
         typer.echo(f"{name}: words of {symbols}, one a line; Ctrl-D ends", err=True)
     wrong = 0
     line = _Line(model, 1, every)
-    for piece, ends in _pieces(sys.stdin.buffer):
-        line.read(piece, ends=ends)
-        if ends:
-            wrong += line.answer()
-            line = _Line(model, line.number + 1, every)
+    with told():
+        for piece, ends in _pieces(sys.stdin.buffer):
+            line.read(piece, ends=ends)
+            if ends:
+                wrong += line.answer()
+                line = _Line(model, line.number + 1, every)
     if wrong:
         raise typer.Exit(1)
 

@@ -26,7 +26,7 @@ STRINGS = 50
 # two lengths beside the many short ones
 LONGEST = {"bucket_sort": (60, 128), "modular_arithmetic": (201, 499)}
 CLOSE = {"rtol": 1e-4, "atol": 1e-4}
-# one that is trained, the others as they were drawn; sizes with and without a rest of 8
+# beside those that are trained, some as they were drawn; sizes with and without a rest of 8
 UNTRAINED = dict(zip(KNOWN, (32, 17, 40, 24, 33, 48), strict=True))
 HOSTILE = "<img src=x onerror=alert(1)>"
 
@@ -34,7 +34,8 @@ HOSTILE = "<img src=x onerror=alert(1)>"
 @pytest.fixture(scope="module")
 def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     root = tmp_path_factory.mktemp("models")
-    made = {"parity_check": FOLDER / "parity_check"}
+    # the first of them is shown before any choice
+    made = {name: FOLDER / name for name in ("parity_check", *models.shipped())}
     made |= {
         f"new_{task}": untrained(root, task, size, f"new_{task}")
         for task, size in UNTRAINED.items()
@@ -87,7 +88,7 @@ def asked(page: "Page", name: str, text: str) -> dict[str, Any]:
     return made
 
 
-@pytest.mark.parametrize("name", ["parity_check", *(f"new_{task}" for task in KNOWN)])
+@pytest.mark.parametrize("name", [*models.shipped(), *(f"new_{task}" for task in KNOWN)])
 def test_numbers_are_pythons(page: "Page", folders: dict[str, Path], name: str) -> None:
     model = models.load(folders[name])
     spread = []

@@ -177,6 +177,27 @@ def test_the_first_key_leads_to_the_results(pages: dict[str, Path], visit: Open)
     assert one.page.evaluate("location.hash") == "#main"
 
 
+def test_tab_stops_at_what_can_be_used(pages: dict[str, Path], visit: Open) -> None:
+    """Browsers stop at whatever is scrolled as well: no short name may be, by a part of a pixel."""
+    page = visit(pages["full"]).page
+    known = "a[href], button, input, select, summary, [tabindex='0']"
+    stops = []
+    while not stops or (page.evaluate("document.activeElement.tagName") != "BODY"):
+        page.keyboard.press("Tab")
+        stops.append(page.evaluate(f'document.activeElement.matches("{known}")'))
+    # behind the last one the page itself
+    assert all(stops[:-1])
+    assert len(stops) > 50
+
+
+def test_notes_of_tables_are_not_cut(pages: dict[str, Path], visit: Open) -> None:
+    page = visit(pages["full"], 390).page
+    ends = page.locator(".note:visible, caption:not(.aside):visible").evaluate_all(
+        "(all) => all.map((one) => one.getBoundingClientRect().right)"
+    )
+    assert max(ends) <= 390
+
+
 def test_it_is_read_without_scripts(pages: dict[str, Path], browser: object) -> None:
     context = browser.new_context(java_script_enabled=False)  # type: ignore[attr-defined]
     page = context.new_page()
@@ -199,6 +220,15 @@ def test_it_is_printed(pages: dict[str, Path], visit: Open) -> None:
         "(all) => all.map((one) => one.getBoundingClientRect().right)"
     )
     assert max(tables) <= 704
+    # what stands below a score is one line, and nothing is behind an edge
+    heights = one.page.locator("#table3 .behind").evaluate_all(
+        "(all) => all.map((one) => one.getBoundingClientRect().height)"
+    )
+    assert max(heights) < 1.5 * min(heights)
+    assert max(heights) < 14
+    answers = one.page.locator(".explorer-rows")
+    assert answers.evaluate("(box) => box.scrollHeight - box.clientHeight") == 0
+    assert not one.page.locator("#explorer-form").is_visible()
     # figures that are folded away are printed, lists of runs are not
     assert one.page.locator("#training details.more svg").first.is_visible()
     assert not one.page.locator("#table2 details table").first.is_visible()

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from prlstm import models
+from prlstm.cli.inspect import _percent
 from prlstm.models import Model
 from prlstm.models.inspection import inspect
 from tests.cli.command import in_a_line, prlstm
@@ -43,6 +44,19 @@ def test_an_answer_of_several_signs(folder: Path) -> None:
     last = text.strip().splitlines()[-1]
     assert task.show_answer(seen.answers[-1].classes) in last
     assert ("right" in last) == (seen.answers[-1].classes == seen.answers[-1].truth)
+    # shares stand below each other
+    ends = [line.index("%") for line in text.strip().splitlines()[-3:]]
+    assert len(set(ends)) == 1
+
+
+def test_one_is_not_said_as_many() -> None:
+    assert "on Parity Check: 1 token, 2 cells, 1 merge, 1 deep" in prlstm(
+        "inspect", "parity_check", "0"
+    )
+
+
+def test_no_share_below_one_is_said_to_be_all() -> None:
+    assert [_percent(share) for share in (1.0, 0.999999, 0.5)] == ["100.00%", ">99.99%", "50.00%"]
 
 
 def test_a_tree_that_is_too_wide_is_told_level_by_level() -> None:
@@ -62,6 +76,13 @@ def test_a_tree_that_is_too_wide_is_told_level_by_level() -> None:
 )
 def test_what_is_no_word(word: str, message: str) -> None:
     assert message in in_a_line(prlstm("inspect", "parity_check", word, code=1))
+
+
+@pytest.mark.parametrize("word", ["-+.+", "--.", "-", "+-"])
+def test_a_word_may_begin_like_an_option(word: str, tmp_path: Path) -> None:
+    models.save(models.build("pr_lstm", "cycle_navigation", hidden_size=4, seed=0), tmp_path)
+    assert f": {len(word)} token" in prlstm("inspect", tmp_path, word, "--device", "cpu")
+    assert "unexpected extra" in prlstm("inspect", tmp_path, word, "--dvice", "cpu", code=2)
 
 
 def test_unknown_models() -> None:

@@ -72,17 +72,28 @@ def test_weights_that_are_not_there(folder: Path) -> None:
     assert "expected a file best.safetensors" in in_a_line(text)
 
 
+def test_a_word_that_is_too_long_for_the_memory(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def answer(self: object) -> None:
+        raise MemoryError("cannot hold it. And more")
+
+    monkeypatch.setattr("prlstm.cli.predict.WordStream.answer", answer)
+    text = prlstm("predict", folder, stdin="01\n", code=1)
+    assert "Error: not enough memory (cannot hold it)" in text
+
+
 def test_an_endless_line_is_read_in_constant_memory(tmp_path: Path) -> None:
     """The limit on memory is real, and not enough to keep the states of all tokens."""
     models.save(models.build("pr_lstm", "parity_check", hidden_size=64, seed=0), tmp_path)
-    tokens = 1_500_000
+    tokens = 600_000
     code = (
         "import resource, sys\n"
         "import torch\n"
         "from prlstm.cli import app\n"
         "torch.set_num_threads(1)\n"
         "before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss\n"
-        f"try: app(['predict', {str(tmp_path)!r}, '--every', '500000'])\n"
+        f"try: app(['predict', {str(tmp_path)!r}, '--every', '200000'])\n"
         "except SystemExit: pass\n"
         "grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before\n"
         "print(grown, file=sys.stderr)"
@@ -91,7 +102,7 @@ def test_an_endless_line_is_read_in_constant_memory(tmp_path: Path) -> None:
     done = subprocess.run(command, input=b"01" * (tokens // 2), capture_output=True)
     assert done.returncode == 0, done.stderr
     lines = done.stdout.decode().splitlines()
-    assert [line.split("\t")[0] for line in lines] == ["500000", "1000000", "1500000"]
+    assert [line.split("\t")[0] for line in lines] == ["200000", "400000", "600000"]
     # states of 64 features, h and c: a token takes 512 bytes if they are kept
     assert int(done.stderr.split()[-1]) * 1024 < tokens * 512 / 3
 

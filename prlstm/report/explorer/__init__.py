@@ -13,6 +13,8 @@ from prlstm.models.shipping import FOLDER, shipped
 from prlstm.report.explorer.embedded import embedded
 
 HERE = Path(__file__).parent
+# what a reader sees before any choice: the documents begin with it too
+FIRST = "parity_check"
 # one idea each, in the order in which they are joined: what is used stands before what uses it
 SCRIPTS = (
     "tasks.js", "words.js", "model.js", "tree.js", "reading.js",
@@ -37,7 +39,9 @@ def explorer_section(folders: Sequence[Path | str] | None = None) -> ExplorerSec
     page's: `--ground`, `--raised`, `--ink`, `--quiet`, `--line`, `--accent`, `--right`, `--wrong`,
     `--mono`, `--sans`.
     """
-    paths = [FOLDER / name for name in shipped()] if folders is None else list(map(Path, folders))
+    if folders is None:
+        folders = [FOLDER / name for name in sorted(shipped(), key=lambda name: name != FIRST)]
+    paths = list(map(Path, folders))
     if not paths:
         raise ValueError("folders=[]: expected at least one folder with a model")
     names = [path.name for path in paths]

@@ -24,7 +24,7 @@ PARTS = {
         Part("table3", "Table 3: ablation", "prlstm reproduce table3", (SCORES,),
              "15 tasks, 7 variants, 10 seeds, 1M steps"),
         Part("others", "Other settings", "prlstm reproduce shipped", (SCORES, CURVES),
-             "the small models that come with the package, minutes each on a CPU"),
+             "the small models that come with the package, one seed each"),
         Part("lengths", "Accuracy over length", "prlstm reproduce table2", (SCORES,),
              "the same rows"),
         Part("training", "Training curves", "prlstm reproduce table2", (CURVES,),
