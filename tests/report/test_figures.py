@@ -55,7 +55,7 @@ def test_equal_figures_are_equal_files(tmp_path: Path) -> None:
 
 
 def test_the_command(tmp_path: Path) -> None:
-    some = (*TINY, "--steps", "20", "--validate-every", "10", "--seeds", "2", "--out", tmp_path)
+    some = (*TINY, "--steps", "20", "--validate-every", "20", "--seeds", "2", "--out", tmp_path)
     prlstm("train", "parity_check", *some)
     first, second = sorted(tmp_path.iterdir())
     said = prlstm("plot", first, second).split()

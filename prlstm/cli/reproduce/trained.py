@@ -25,7 +25,7 @@ from prlstm.cli.engine import (
     GpusPerUnit,
     local,
 )
-from prlstm.cli.given import INTERRUPTED, read_device, read_seeds, told, typed
+from prlstm.cli.given import INTERRUPTED, named, read_device, read_seeds, told, typed
 from prlstm.cli.reproduce.options import OUT, Out, read_names, say_written
 from prlstm.cli.reproduce.progress import shown
 from prlstm.cli.tables import plain_table
@@ -118,8 +118,8 @@ def score_table(name: str, about: str) -> Callable[..., None]:
         small = {"hidden_size": hidden_size, "batch_size": batch_size}
         read = partial(_read, EXPERIMENTS[name], tasks, models, seeds, steps, precision, small)
         asked = read(with_what.device_here())
+        seconds = None if budget is None else named(read_budget, budget, "--budget")
         with typed():
-            seconds = None if budget is None else read_budget(budget)
             request = Request(steps=asked.steps, validate_every=VALIDATE_EVERY, samples=samples)
         store, console = Store(out, runs, asked.experiment.curves), Console()
         with told(), ExitStack() as held:
