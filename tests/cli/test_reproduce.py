@@ -45,6 +45,15 @@ def test_table2_small(tmp_path: Path) -> None:
     assert {row["seed"] for row in read_results(tmp_path / "results" / SCORES)} == {0, 1, 2}
 
 
+def test_a_trial_of_another_size_has_no_column_of_one_size(tmp_path: Path) -> None:
+    command = ["reproduce", "table3", "--dry-run", "--tasks", "parity_check", *places(tmp_path)]
+    assert "PR-LSTM 137 on parity_check" in prlstm(*command)
+    assert "7 units to make" in prlstm(*command)
+    text = prlstm(*command, "--hidden-size", "4")
+    assert "6 units to make" in text
+    assert "137" not in text
+
+
 def test_figure3_small(tmp_path: Path) -> None:
     some = [
         "--hidden-size",

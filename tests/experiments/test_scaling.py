@@ -109,6 +109,12 @@ def test_a_row() -> None:
     assert measure(CURVES["transformer_encoder"], 3, TINY, CPU, nothing)["hidden_size"] is None
 
 
+def test_two_batches_warm_up() -> None:
+    called: list[Tensor] = []
+    row = measure(curve(called.append), 3, TINY, CPU, nothing)
+    assert (row["batches"], len(called)) == (2, 2 + 2)
+
+
 @pytest.mark.parametrize("stop", [1, 3, 11, 20])
 def test_stopped_and_continued(tmp_path: Path, stop: int) -> None:
     chosen, path = [CURVES[name] for name in ("pr_lstm", "lstm", "lstm_op_by_op")], tmp_path / "a"

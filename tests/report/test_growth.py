@@ -90,6 +90,10 @@ def test_what_the_paths_show() -> None:
     assert apart.curves[-1].y[0] == 5
     draw(chart)
     assert chart_latex(chart).startswith("% needs")
+    # an RNN's path is drawn as far as it flattens nothing
+    far = paths_chart([counts(8)], 16, over_distance(16, (1, 2, 4, 8, 15))).panels[-1]
+    highest = max(far.curves[-1].y)
+    assert max(far.curves[0].x) <= highest < max(far.curves[1].x)
 
 
 def test_a_panel_for_each_machine() -> None:

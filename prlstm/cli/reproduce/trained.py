@@ -205,7 +205,7 @@ def _read(
     if precision == "tf32" and device.type != "cuda":
         raise typer.BadParameter("'tf32': expected a CUDA device", param_hint="--precision")
     changed = {name: value for name, value in small.items() if value is not None}
-    columns = [_changed(column, changed) for column in experiment.columns]
+    columns = _told_apart([_changed(column, changed) for column in experiment.columns])
     wanted = read_names(names, [column.name for column in columns], "--models")
     some = [column for column in columns if column.name in wanted]
     those = read_names(tasks, experiment.tasks, "--tasks")
@@ -221,6 +221,12 @@ def _changed(column: Column, changed: dict[str, int]) -> Column:
     options = {field.name for field in dataclasses.fields(models.kind(column.model).options)}
     known = {n: v for n, v in changed.items() if n in options or n not in ("hidden_size",)}
     return column.with_settings(known)
+
+
+def _told_apart(columns: Sequence[Column]) -> list[Column]:
+    """Of columns that a trial has made equal the last one: a smaller model is small no more."""
+    last = {(column.model, str(column.setting)): column for column in columns}
+    return [column for column in columns if column in last.values()]
 
 
 def _make(
