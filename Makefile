@@ -33,7 +33,8 @@ fast-tests: $(READY)
 	$(BIN)/pytest -q -n 2 --dist loadfile
 
 test-slow: $(READY)
-	$(BIN)/pytest -q -m slow
+	@# what is skipped is named, as LaTeX where there is no TeX
+	$(BIN)/pytest -q -rs -m slow
 
 test-gpu: $(READY)
 	$(BIN)/pytest -q -m gpu

@@ -15,6 +15,7 @@ from tables import machine, short, table
 
 from prlstm import models, tasks
 from prlstm.models.options import TapeOptions
+from prlstm.report.rows import read_results
 
 ROOT = Path(__file__).parent.parent
 RESULTS = ROOT / "benchmarks" / "results"
@@ -212,8 +213,10 @@ MADE = [
 
 
 def read(rows: str | Path) -> list[Row]:
-    """The rows of a file, or of some of the benchmarks by name."""
-    files = [rows] if isinstance(rows, Path) else [RESULTS / f"{n}.jsonl" for n in rows.split(",")]
+    """The rows of the experiments, none before the first; or of some of the benchmarks by name."""
+    if isinstance(rows, Path):
+        return read_results(rows)
+    files = [RESULTS / f"{name}.jsonl" for name in rows.split(",")]
     return [json.loads(line) for file in files for line in file.read_text().splitlines()]
 
 

@@ -158,7 +158,7 @@ def _draw_panel(axes: Axes, panel: Panel, looks: Mapping[str, tuple[str, Any]]) 
             textcoords="offset points", fontsize="small", color=GREY,
         )  # fmt: skip
     for name, (first, last) in panel.bands.items():
-        axes.axvspan(first, last, color=GREY, alpha=0.25, linewidth=0)
+        axes.axvspan(first, last, color=GREY, alpha=0.15, linewidth=0)
         axes.annotate(
             name, (last, 0.03), (4, 0), xycoords=("data", "axes fraction"),
             textcoords="offset points", fontsize="small", color=GREY,

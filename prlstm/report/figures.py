@@ -54,7 +54,7 @@ def draw_runs(curves: Sequence[Curve]) -> Figure:
         length.plot(curve.lengths, curve.accuracy, style, color=colour, linewidth=1.2)
     _label(loss, "step", "loss", "Loss in training")
     _label(accuracy, "step", "accuracy", "Accuracy in training (dots: validation)")
-    _label(length, "length of the word", "accuracy", "Accuracy over length")
+    _label(length, "length of the word (tokens)", "accuracy", "Accuracy over length")
     loss.set_ylim(bottom=0)
     for axes in (accuracy, length):
         axes.set_ylim(-0.03, 1.03)

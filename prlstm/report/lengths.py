@@ -31,7 +31,7 @@ def _panel(cells: Mapping[tuple[str, str], Cell], columns: Sequence[Column], nam
     longest = max((one.setting.get(LONGEST_NAME, LONGEST) for one in columns), default=LONGEST)
     return Panel(
         tasks.get(name).paper_name,
-        "length of the word",
+        "length of the word (tokens)",
         "accuracy",
         [_curve(column, cell) for column, cell in mine if cell.seeds],
         lines={GUESSING: tasks.get(name).floors.best},

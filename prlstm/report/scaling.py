@@ -58,7 +58,9 @@ def chart_of(points: Points) -> Chart:
 def _panel(title: str, y: str, curves: list[Curve], lines: Mapping[str, float]) -> Panel:
     # without a number there is nothing to take a logarithm of
     log = any(curve.x for curve in curves)
-    return Panel(title, "length of the words", y, curves, log_x=log, log_y=log, lines=lines)
+    return Panel(
+        title, "length of the words (tokens)", y, curves, log_x=log, log_y=log, lines=lines
+    )
 
 
 def _curves(points: Points, name: str, unit: float) -> list[Curve]:

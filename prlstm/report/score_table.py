@@ -210,19 +210,21 @@ def draw(table: ScoreTable) -> Figure:
             # from the floor up: what is worth nothing is white
             share = max(0.0, (cell.most - cell.floor) / max(1e-9, 1 - cell.floor))
             colour = shades(0.85 * share)
-            text = "white" if share > 0.6 else "black"
+            text = "white" if share > 0.75 else "black"
             axes.add_patch(Rectangle((place + 0.02, line + 0.03), 0.96, 0.94, color=colour))
             bold = "bold" if cell.is_solved else "normal"
             axes.text(place + 0.5, line + 0.3, percent(cell.most), ha="center", va="center",
                       fontsize=9.5, weight=bold, color=text)  # fmt: skip
-            axes.text(place + 0.5, line + 0.58, _behind(cell), ha="center", va="center",
-                      fontsize=5.8, color=text)  # fmt: skip
-            axes.text(place + 0.5, line + 0.82, paper, ha="center", va="center", fontsize=5.8,
-                      color=text)  # fmt: skip
+            # in two lines: what all seeds say, then what it took, and the paper's
+            told = (f"{percent(cell.median)}, {cell.outcome}",
+                    ", ".join(filter(None, (steps_range(*cell.steps), paper))))  # fmt: skip
+            for below, words in zip((0.58, 0.82), told, strict=True):
+                axes.text(place + 0.5, line + below, words, ha="center", va="center",
+                          fontsize=6.5, color=text)  # fmt: skip
     axes.plot([-left / WIDTH, columns], [rows, rows], color=GREY, linewidth=0.8)
     note = (
         "max over seeds; below it median, seeds of 90 % or more of those tried (failed ones have "
-        "no score), steps.\n"
+        "no score); steps, the paper's score.\n"
         f"Bold: solved. Colour: from the floor to 100 %. {SOLVED_BY_FLOOR} the floor alone passes."
     )
     axes.text(-left / WIDTH + 0.08, rows + 0.5, note, fontsize=7, color=GREY)

@@ -59,16 +59,18 @@ def test_what_is_expected(store: Store, known: list[Row], seconds: float | None)
 
 def test_a_dry_run_makes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    small = [*TINY, "--tasks", "parity_check", "--models", "lstm,rnn", "--seeds", "2"]
+    small = [*TINY, "--tasks", "parity_check", "--models", "pr_lstm,rnn", "--seeds", "2"]
     dry = ["reproduce", "table2", *small, "--steps", "30", "--dry-run"]
     text = in_a_line(prlstm(*dry))
-    assert "LSTM on parity_check 2 0 30 unknown" in text
+    assert "PR-LSTM on parity_check 2 0 30 unknown" in text
     assert "2 units to make, 0 answered by rows in results" in text
     assert "0:00, and 2 of unknown time" in text
     assert not list(tmp_path.iterdir())
-    prlstm("reproduce", "table2", *small[:-4], "--models", "lstm", "--seeds", "2", "--steps", "20")
+    prlstm(
+        "reproduce", "table2", *small[:-4], "--models", "pr_lstm", "--seeds", "2", "--steps", "20"
+    )
     text = in_a_line(prlstm(*dry, "--engine", "ray"))
-    assert re.search(r"LSTM on parity_check 2 20 30 \d+:\d\d ", text)
+    assert re.search(r"PR-LSTM on parity_check 2 20 30 \d+:\d\d ", text)
     assert re.search(r"one after the other: \d+:\d\d, and 1 of unknown time", text)
     assert not (tmp_path / "runs" / "logs").exists()
     grid = tmp_path / "grid.toml"

@@ -28,6 +28,13 @@ TINY = Request(batch=2, batches=2, hidden_size=4, stop_ms=1e5)
 ANSWERS = torch.zeros(2, 1, 2)
 
 
+@pytest.fixture(autouse=True)
+def _in_a_moment(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where memory is not looked at, none is collected: all that pytest holds takes its time."""
+    if request.node.get_closest_marker("gpu") is None and "peak" not in request.node.name:
+        monkeypatch.setattr(scaling, "_release", lambda device: None)
+
+
 def nothing(_: object) -> None:
     """Where nobody listens."""
 
@@ -100,6 +107,12 @@ def test_a_row() -> None:
     # a Transformer keeps its own width
     assert row["hidden_size"] == 4
     assert measure(CURVES["transformer_encoder"], 3, TINY, CPU, nothing)["hidden_size"] is None
+
+
+def test_two_batches_warm_up() -> None:
+    called: list[Tensor] = []
+    row = measure(curve(called.append), 3, TINY, CPU, nothing)
+    assert (row["batches"], len(called)) == (2, 2 + 2)
 
 
 @pytest.mark.parametrize("stop", [1, 3, 11, 20])
@@ -271,7 +284,8 @@ def command(*arguments: str | Path, code: int = 0) -> str:
 def test_the_command(tmp_path: Path) -> None:
     some = ("--curves", "lstm, pr_lstm", "--lengths", "1,3", "--out", tmp_path / "new")
     said = command(*some)
-    names = [SCALING, *(f"figure4.{ending}" for ending in ("csv", "tex", "svg", "png"))]
+    stem = "figure4-batch-2-hidden_size-4"
+    names = [SCALING, *(f"{stem}.{ending}" for ending in ("csv", "tex", "svg", "png"))]
     assert said.split()[-5:] == [str(tmp_path / "new" / name) for name in names]
     assert "PR-LSTM, length 3: " in said
     assert f"Milliseconds on {environment(CPU)['device']}:" in said
@@ -284,7 +298,9 @@ def test_the_command(tmp_path: Path) -> None:
     # rows of another device have a figure of their own
     (row, *_) = read_results(path)
     append_results(path, [row | {"made_with": row["made_with"] | {"device": "GPU (1)"}}])
-    assert "figure4-gpu-1.csv" in command(*some)
+    assert f"{stem}-gpu-1.csv" in command(*some)
+    # nor does a trial take the place of another
+    assert f"{stem}-stop_ms-0.001.csv" in command(*some, "--stop-ms", "0.001")
 
 
 def test_an_interrupt(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from prlstm.files import Row
 from prlstm.report.chart import Chart, Curve, Panel, as_latex, draw, write_chart
 from prlstm.report.columns import FIGURE3
 from prlstm.report.curves import loss_over_time
@@ -78,6 +79,21 @@ def test_loss_over_time() -> None:
     assert [curve.label for curve in alone.curves] == ["LSTM"]
     assert second.title == "Parity Check"
     assert all(curve.end == "done" for panel in chart.panels for curve in panel.curves)
+
+
+def test_a_run_that_began_anew_is_another_curve() -> None:
+    first = curve_row("even_pairs", "lstm")
+    # on from step 500, after 10 seconds: in the same run, in one begun anew, on another machine
+    more = first | {"step": [600], "seconds": [12.0], "loss": [0.5], "accuracy": [0.5]}
+    anew = more | {"seconds": [9.0]}
+    moved = more | {"made_with": first["made_with"] | {"device": "another"}}
+
+    def lengths(*rows: Row) -> list[int]:
+        (panel,) = loss_over_time(rows, FIGURE3, ["even_pairs"], "A title").panels
+        return [len(curve.x) for curve in panel.curves]
+
+    assert lengths(first, more) == [6]
+    assert lengths(first, anew) == lengths(first, moved) == [5, 1]
 
 
 @pytest.mark.slow

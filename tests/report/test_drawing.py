@@ -13,6 +13,7 @@ from prlstm.report.blocks import EMBEDDING, MERGE, blocks_scene
 from prlstm.report.drawing import draw_tree, tree_scene, write_figure
 from prlstm.report.scene import Box, Line, Scene, Words, as_figure, as_tikz
 from prlstm.tree import Plan
+from tests.report.latex import ENGINE, assert_compiles
 
 
 def invoke(*arguments: str | Path, code: int = 0) -> str:
@@ -133,3 +134,10 @@ def test_wrong_use(tmp_path: Path, length: int | str, code: int, says: str) -> N
 def test_too_wide_a_tree() -> None:
     with pytest.raises(ValueError, match="length=65: expected at most 64"):
         draw_tree(Plan(65))
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(ENGINE is None, reason="no pdflatex here")
+def test_latex_compiles(tmp_path: Path) -> None:
+    (source,) = [one for one in write_figure(Plan(8), tmp_path / "figure") if one.suffix == ".tex"]
+    assert_compiles(source)

@@ -3,6 +3,7 @@
 import csv
 import io
 import math
+from pathlib import Path
 
 import pytest
 
@@ -12,6 +13,7 @@ from prlstm.report.chart import draw
 from prlstm.report.growth import Machine, as_csv, as_latex, fit, machines, points, table
 from prlstm.report.growth_charts import gradients_chart, paths_chart, times_chart
 from prlstm.tree.counts import counts, over_distance
+from tests.report.latex import ENGINE, assert_compiles
 
 MADE = {"device": "a processor", "threads": 2, "cuda": None}
 
@@ -88,6 +90,10 @@ def test_what_the_paths_show() -> None:
     assert apart.curves[-1].y[0] == 5
     draw(chart)
     assert chart_latex(chart).startswith("% needs")
+    # an RNN's path is drawn as far as it flattens nothing
+    far = paths_chart([counts(8)], 16, over_distance(16, (1, 2, 4, 8, 15))).panels[-1]
+    highest = max(far.curves[-1].y)
+    assert max(far.curves[0].x) <= highest < max(far.curves[1].x)
 
 
 def test_a_panel_for_each_machine() -> None:
@@ -117,3 +123,19 @@ def test_seeds_are_one_curve() -> None:
     assert list(theirs.y) == [pytest.approx(math.sqrt(12.5)), 1.0]
     assert [list(curve.y) for curve in chart.panels[-1].curves] == [[1, 1], [1, 2, 2]]
     draw(chart)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(ENGINE is None, reason="no pdflatex here")
+def test_latex_compiles(tmp_path: Path) -> None:
+    rows = [timed("lstm", 2**k, 2.0**k, made_with=MADE | {"device": "a & b_c"}) for k in range(4)]
+    made = {
+        "table": as_latex(table(counts(13), rows), machines(rows)),
+        "paths": chart_latex(paths_chart([counts(n) for n in (8, 4)], 16, over_distance(16, (1,)))),
+        "times": chart_latex(times_chart(rows)),
+        "gradients": chart_latex(gradients_chart([graded("lstm", [2.0, 1.0], run="a_b")])),
+    }
+    for name, text in made.items():
+        source = tmp_path / f"{name}.tex"
+        source.write_text(text)
+        assert_compiles(source)

@@ -93,3 +93,29 @@ def test_ranges_hold_all_lengths(lengths: set[int]) -> None:
     ranges = as_ranges(sorted(lengths))
     assert [n for first, last in ranges for n in range(first, last + 1)] == sorted(lengths)
     assert all(first[1] + 1 < second[0] for first, second in pairwise(ranges))
+
+
+def test_success_begins_at_90_percent() -> None:
+    exact, below = (score_row(seed=n) | {"score": s} for n, s in enumerate((0.9, 0.8999999)))
+    assert (cell([exact]).succeeded, cell([exact]).is_solved) == (1, True)
+    assert (cell([below]).succeeded, cell([below]).is_solved) == (0, False)
+
+
+def test_a_run_with_a_score_has_not_failed() -> None:
+    found = cell([failed_row(seed=0), score_row(seed=0), failed_row(seed=1)])
+    assert (found.tried, len(found.seeds), len(found.failed)) == (2, 1, 1)
+
+
+def test_scores_are_told_before_failures_of_another_precision() -> None:
+    failed = failed_row(seed=0, precision="bfloat16") | {"step": 9000}
+    found = cell([score_row(), failed])
+    assert (found.precision, found.failed) == ("float32", ())
+    assert cell([failed]).precision == "bfloat16"
+
+
+def test_best_weights_of_before_say_nothing_of_a_later_score() -> None:
+    rows = [score_row(step=1000), score_row(step=500, score=0.875, weights="best")]
+    assert cell(rows).seeds[0].best == 0.875
+    assert cell([*rows, score_row(step=3000)]).seeds[0].best is None
+    later = score_row(step=2000, score=1.0, weights="best")
+    assert cell([*rows, later, score_row(step=3000)]).seeds[0].best == 1.0

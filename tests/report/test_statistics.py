@@ -36,6 +36,13 @@ def test_all_right_is_not_certain(right: int, expected: tuple[float, float]) -> 
     assert found == pytest.approx(expected)
 
 
+def test_few_sub_batches_are_a_sample() -> None:
+    # shares of 1/4 and 3/4: a variance of 1/8, of their mean half of that
+    low, high = score_interval([[16, 48]], [[64, 64]])
+    assert (low + high) / 2 == pytest.approx(0.5)
+    assert (high - low) / 2 == pytest.approx(1.959964 * 0.25)
+
+
 def test_lengths_count_alike_however_many_answers_they_have() -> None:
     low, high = score_interval([[64] * 8, [0] * 8], [[64] * 8, [640] * 8])
     assert low < 0.5 < high

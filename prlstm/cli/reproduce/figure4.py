@@ -79,12 +79,19 @@ def figure4(
         drawn = {name: points_of(rows, labels) for name, rows in found.items()}
         written = [path]
         for name, points in drawn.items():
-            stem = NAME if len(drawn) == 1 else f"{NAME}-{slug(name)}"
+            stem = NAME + _suffix(request) + (f"-{slug(name)}" if len(drawn) > 1 else "")
             written += write_chart(chart_of(points), out / stem)
     here = environment(chosen)["device"]
     if here in drawn:
         _print_points(console, here, drawn[here])
     say_written(console, written)
+
+
+def _suffix(request: Request) -> str:
+    """What tells a trial's files from those of the paper's settings."""
+    usual = Request()
+    given = {name: getattr(request, name) for name in ("batch", "hidden_size", "stop_ms")}
+    return "".join(f"-{n}-{v:g}" for n, v in given.items() if v != getattr(usual, n))
 
 
 def _read_curves(text: str, device: torch.device) -> list[Curve]:

@@ -1,5 +1,6 @@
 """What a user sees while cells of a table are made: a live table, or lines now and then."""
 
+import statistics
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -31,10 +32,15 @@ class Standing:
     active: dict[int, Heard] = field(default_factory=dict)
     first: dict[int, int] = field(default_factory=dict)
     last: dict[int, int] = field(default_factory=dict)
+    # when a cell was last heard of, and seconds of all cells together: in training, in scores
+    at: dict[int, float] = field(default_factory=dict)
+    training: float = 0.0
+    scoring: dict[int, float] = field(default_factory=dict)
     lines: list[str] = field(default_factory=list)
 
     def hear(self, heard: Heard) -> None:
         """Take note of a message."""
+        self._take_time(heard.cell)
         if heard.what in ("done", "failed"):
             self.active.pop(heard.cell, None)
             if heard.what == "done":
@@ -52,17 +58,34 @@ class Standing:
         if self.ends is not None:
             return max(0.0, self.ends - time.monotonic())
         made = sum(self.last[cell] - self.first[cell] for cell in self.last)
-        if not made:
+        scores = [spent for cell, spent in self.scoring.items() if cell in self.done]
+        # how long a score takes is known with the first one
+        if not made or not self.training or (self.scoring and not scores):
             return None
         open_cells = set(range(len(self.cells))) - self.done
         missing = sum(self.steps - self.last.get(cell, 0) for cell in open_cells)
-        return missing * (time.monotonic() - self.begun) / made
+        each = statistics.mean(scores) if scores else 0.0
+        rest = sum(max(0.0, each - self.scoring.get(cell, 0.0)) for cell in open_cells)
+        at_a_time = (self.training + sum(self.scoring.values())) / (time.monotonic() - self.begun)
+        return (missing * self.training / made + rest) / at_a_time
+
+    def _take_time(self, cell: int) -> None:
+        """Until now a cell did what was last heard of it."""
+        now, before = time.monotonic(), self.active.get(cell)
+        spent = now - self.at.get(cell, now)
+        self.at[cell] = now
+        if before is not None and before.what.startswith("scoring"):
+            self.scoring[cell] = self.scoring.get(cell, 0.0) + spent
+        elif before is not None:
+            self.training += spent
 
     def said(self) -> str:
         """How much is done, and how long the rest takes."""
         left = self.left
         rest = "" if left is None else f", {duration(left)} left"
-        return f"{len(self.done)} of {len(self.cells)} cells done{rest}"
+        # within a budget a cell comes again and again
+        what = "done" if self.ends is None else "seen"
+        return f"{len(self.done)} of {len(self.cells)} cells {what}{rest}"
 
 
 @contextmanager

@@ -25,7 +25,7 @@ from prlstm.cli.engine import (
     GpusPerUnit,
     local,
 )
-from prlstm.cli.given import INTERRUPTED, read_device, read_seeds, told, typed
+from prlstm.cli.given import INTERRUPTED, named, read_device, read_seeds, told, typed
 from prlstm.cli.reproduce.options import OUT, Out, read_names, say_written
 from prlstm.cli.reproduce.progress import shown
 from prlstm.cli.tables import plain_table
@@ -118,8 +118,8 @@ def score_table(name: str, about: str) -> Callable[..., None]:
         small = {"hidden_size": hidden_size, "batch_size": batch_size}
         read = partial(_read, EXPERIMENTS[name], tasks, models, seeds, steps, precision, small)
         asked = read(with_what.device_here())
+        seconds = None if budget is None else named(read_budget, budget, "--budget")
         with typed():
-            seconds = None if budget is None else read_budget(budget)
             request = Request(steps=asked.steps, validate_every=VALIDATE_EVERY, samples=samples)
         store, console = Store(out, runs, asked.experiment.curves), Console()
         with told(), ExitStack() as held:
@@ -205,7 +205,7 @@ def _read(
     if precision == "tf32" and device.type != "cuda":
         raise typer.BadParameter("'tf32': expected a CUDA device", param_hint="--precision")
     changed = {name: value for name, value in small.items() if value is not None}
-    columns = [_changed(column, changed) for column in experiment.columns]
+    columns = _told_apart([_changed(column, changed) for column in experiment.columns])
     wanted = read_names(names, [column.name for column in columns], "--models")
     some = [column for column in columns if column.name in wanted]
     those = read_names(tasks, experiment.tasks, "--tasks")
@@ -221,6 +221,12 @@ def _changed(column: Column, changed: dict[str, int]) -> Column:
     options = {field.name for field in dataclasses.fields(models.kind(column.model).options)}
     known = {n: v for n, v in changed.items() if n in options or n not in ("hidden_size",)}
     return column.with_settings(known)
+
+
+def _told_apart(columns: Sequence[Column]) -> list[Column]:
+    """Of columns that a trial has made equal the last one: a smaller model is small no more."""
+    last = {(column.model, str(column.setting)): column for column in columns}
+    return [column for column in columns if column in last.values()]
 
 
 def _make(
