@@ -14,7 +14,14 @@ from tests.cli.command import TINY, in_a_line, prlstm
 pytest.importorskip("ray")
 
 from prlstm.distributed.cluster import connection, storage
-from prlstm.distributed.cluster.places import Node, Share, alive, usual_share, with_places
+from prlstm.distributed.cluster.places import (
+    Node,
+    Share,
+    alive,
+    share_alone,
+    usual_share,
+    with_places,
+)
 
 
 @pytest.fixture
@@ -46,6 +53,9 @@ def test_wrong_options(grid: Path, arguments: list[str], message: str) -> None:
     assert message in in_a_line(prlstm("sweep", grid, *arguments, code=2))
     small = [*TINY, "--tasks", "parity_check", "--models", "rnn", "--steps", "20"]
     assert message in in_a_line(prlstm("reproduce", "table2", *small, *arguments, code=2))
+    assert "--jobs" in arguments or message in in_a_line(
+        prlstm("reproduce", "figure3", *arguments, code=2)
+    )
 
 
 def test_without_ray(grid: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -137,6 +147,17 @@ def test_places() -> None:
         usual_share(True, None, 0)
     with pytest.raises(ValueError, match=r"--gpus-per-unit 0\.5: expected 0 on the processors"):
         usual_share(False, None, 0.5)
+
+
+def test_places_of_what_is_timed() -> None:
+    nodes = [Node(name, name, {"CPU": cpus}) for name, cpus in (("a", 2.0), ("b", 16.0))]
+    assert share_alone(False, None, None, nodes) == Share(16, 0)
+    assert share_alone(False, 2, None, nodes) == Share(2, 0)
+    assert share_alone(True, None, None, nodes) == Share(1, 1)
+    assert share_alone(True, None, 0.5, nodes) == Share(1, 0.5)
+    # a cluster without processors is refused as any that is too small
+    with pytest.raises(ValueError, match="no node holds a unit of 1 CPUs"):
+        with_places([], share_alone(False, None, None, []))
 
 
 def test_a_cluster_that_is_too_small() -> None:
