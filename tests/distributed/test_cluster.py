@@ -232,6 +232,9 @@ def test_an_interrupt_saves(nodes: Nodes, grid: Sweep, tmp_path: Path) -> None:
 def test_a_driver_is_killed_and_another_finds_what_is_done_and_what_runs(
     nodes: Nodes, grid: Sweep, grid_file: Path, serial: list[list[Row]], tmp_path: Path
 ) -> None:
+    from prlstm.distributed.cluster.engine import Engine, name_of
+    from prlstm.distributed.cluster.places import Share
+
     store = store_of(grid, tmp_path)
     command = [sys.executable, "-m", "prlstm", "sweep", str(grid_file), "--device", "cpu",
                "--engine", "ray", "--address", nodes.address, "--out", str(store.results),
@@ -247,7 +250,12 @@ def test_a_driver_is_killed_and_another_finds_what_is_done_and_what_runs(
     running = units_there()
     assert running
     rows = (store.results / SCORES).read_bytes()
+    # what runs is listened to, also by a driver that begins nothing
     heard: list[Heard] = []
+    begun = {n for n, cell in enumerate(grid.cells) if name_of(cell, store) in running}
+    idle = Engine(Share(1, 0)).work(grid.cells, lambda busy: None, store, CPU, heard.append)
+    assert idle == []
+    assert {one.cell for one in heard if one.what == "done"} == begun
     assert made(grid, store, heard.append) == []
     assert everything(store) == serial
     # nothing twice: what was done is untouched, and every unit began once
