@@ -6,14 +6,17 @@ import time
 from pathlib import Path
 
 import pytest
+import torch
 
+from prlstm.experiments.crew import Heard
 from prlstm.experiments.runs import Store
+from prlstm.experiments.sweep import read_sweep
 from prlstm.report.rows import CURVES
 from tests.cli.command import TINY, in_a_line, prlstm
 
 pytest.importorskip("ray")
 
-from prlstm.distributed.cluster import connection, storage
+from prlstm.distributed.cluster import connection, engine, storage
 from prlstm.distributed.cluster.places import (
     Node,
     Share,
@@ -22,6 +25,7 @@ from prlstm.distributed.cluster.places import (
     usual_share,
     with_places,
 )
+from prlstm.distributed.cluster.unit import log_of
 
 
 @pytest.fixture
@@ -126,6 +130,30 @@ def test_what_a_node_says_of_storage(tmp_path: Path, monkeypatch: pytest.MonkeyP
         assert said is not None
         assert "Is a directory" in said
     assert not held.exists()
+
+
+def test_a_unit_that_died_for_good(
+    grid: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(engine.ray, "kill", lambda actor, no_restart: None)
+    read, heard = read_sweep(grid), list[Heard]()
+    store = Store(tmp_path / "results", tmp_path, CURVES)
+    driver = engine._Driver(
+        Share(1, 0), read.cells, lambda busy: None, store, torch.device("cpu"), heard.append
+    )
+    driver.busy[0] = engine._Active(None, read.request, None)
+    driver._died(0, "its node is gone\nfor ever")
+    log = log_of(read.cells[0], store)
+    (failure,) = driver.failures.values()
+    assert failure == f"{read.cells[0].name}: it died: its node is gone; its log: {log}"
+    assert "the unit died: its node is gone\nfor ever\n" in log.read_text()
+    assert (heard[-1].what, driver.busy) == ("failed", {})
+    # of one whose rows are there another driver has only ended the actor
+    monkeypatch.setattr(Store, "missing", lambda self, wanted, request: [])
+    driver.failures.clear()
+    driver.busy[0] = engine._Active(None, read.request, None)
+    driver._died(0, "killed")
+    assert (heard[-1], driver.failures) == (Heard(0, "done"), {})
 
 
 def test_a_mark_stays(tmp_path: Path) -> None:
