@@ -145,7 +145,12 @@ def test_imports_go_one_way(path: Path) -> None:
 
 
 def test_ray_is_imported_when_it_is_asked_for_alone() -> None:
-    code = "import sys, prlstm.cli, prlstm.distributed.cluster; assert 'ray' not in sys.modules"
+    code = """
+import sys, prlstm.cli, prlstm.distributed.cluster
+from prlstm.cli.engine import EngineAsked
+with EngineAsked("local", None, None, None, 1, "cpu").started():
+    assert "ray" not in sys.modules
+"""
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
 

@@ -10,7 +10,7 @@ from prlstm.cli.runs import WIDTH
 from prlstm.cli.tables import duration, plain_table
 from prlstm.experiments.expected import left
 from prlstm.experiments.runs import Store, Wanted
-from prlstm.report.rows import SCORES, read_results
+from prlstm.report.rows import read_results
 from prlstm.training import Request
 
 
@@ -22,7 +22,8 @@ def print_units(
     device: torch.device,
 ) -> None:
     """A line for each unit that is left, with the time that rows let expect."""
-    paths = dict.fromkeys(folder.absolute() / SCORES for folder in (store.results, OUT))
+    name = store.answering.name
+    paths = dict.fromkeys(folder.absolute() / name for folder in (store.results, OUT))
     rows = [row for path in paths for row in read_results(path)]
     units = left(cells, request, store, rows, device.type == "cuda")
     table = plain_table(["unit"], ["seeds", "from step", "to step", "expected"])

@@ -94,8 +94,8 @@ class EngineAsked:
         return torch.device(self.device)
 
     @contextmanager
-    def started(self) -> Iterator[Engine]:
-        """The engine, connected to what it works on."""
+    def started(self, *, is_timed: bool = False) -> Iterator[Engine]:
+        """The engine, connected to what it works on; where cells are timed, none has neighbours."""
         if self.name == "local":
             yield local(self.device_here(), self.jobs)
             return
@@ -114,7 +114,8 @@ class EngineAsked:
             device = torch.device("cuda" if has_gpus else "cpu")
             if self.device != "auto":
                 device = torch.device(self.device)
-            share = places.usual_share(device.type == "cuda", self.cpus, self.gpus)
+            given = device.type == "cuda", self.cpus, self.gpus
+            share = places.share_alone(*given, nodes) if is_timed else places.usual_share(*given)
             fitting = places.with_places(nodes, share)
             units = sum(share.places(node.resources) for node in fitting)
             size = f"nodes: {len(fitting)}, units at a time: {units}"

@@ -25,7 +25,7 @@ class Left:
 def left(
     cells: Iterable[Wanted], request: Request, store: Store, rows: Iterable[Row], is_cuda: bool
 ) -> list[Left]:
-    """What is left to make, in order; `rows` are scores of anything, on any device."""
+    """What is left to make, in order; `rows` are scores, or curves, of anything on any device."""
     kinds = _costs(rows, is_cuda)
     found = []
     for number, cell in enumerate(cells):
@@ -50,16 +50,22 @@ def _costs(rows: Iterable[Row], is_cuda: bool) -> dict[Any, dict[int, tuple[floa
     stacks: dict[tuple[Any, ...], set[int]] = {}
     for row in rows:
         is_alike = (row["made_with"]["cuda"] is not None) == is_cuda
-        if row["weights"] == "last" and row["step"] and is_alike:
+        # a curve ends with the last weights too
+        if row.get("weights", "last") == "last" and is_alike:
             kind = _kind(row["task"], row["model"], row["setting"])
             # seeds of one stack end at one time
-            stack = (kind, row["step"], row["seconds"], row.get("score_seconds", 0.0))
+            stack = (kind, _end(row["step"]), _end(row["seconds"]), row.get("score_seconds", 0.0))
             stacks.setdefault(stack, set()).add(row["seed"])
     found: dict[Any, dict[int, tuple[float, float]]] = {}
     # of several the longest run counts: its beginning weighs least
     for (kind, step, seconds, score), seeds in sorted(stacks.items(), key=lambda one: one[0][1]):
         found.setdefault(kind, {})[len(seeds)] = (seconds / step, score)
     return found
+
+
+def _end(known: Any) -> Any:
+    """A number of a score, or the last one of a curve."""
+    return known[-1] if isinstance(known, list) else known
 
 
 def _kind(task: str, model: str, setting: Mapping[str, Any]) -> tuple[Any, ...]:

@@ -12,6 +12,7 @@ import pytest
 
 from prlstm.files import append_rows
 from prlstm.report.rows import CURVES, FIGURE3, SCORES, read_results
+from prlstm.training.runs import locked
 from tests.cli.command import TINY, in_a_line, prlstm
 
 SMALL = [*TINY, "--tasks", "parity_check", "--models", "pr_lstm", "--seeds", "2"]
@@ -81,6 +82,14 @@ def test_figure3_small(tmp_path: Path) -> None:
         assert stem + ending in text
     before = (tmp_path / "results" / FIGURE3).read_bytes()
     assert "4 of them answered" in in_a_line(prlstm(*command, *places(tmp_path)))
+    more = [*command, "--steps", "240", *places(tmp_path)]
+    text = in_a_line(prlstm(*more, "--dry-run"))
+    assert re.search(r"PR-LSTM on even_pairs 1 120 240 \d+:\d\d ", text)
+    assert "4 units to make, 0 answered by rows" in text
+    assert "unknown" not in text
+    with locked(tmp_path / "runs" / rows[0]["run"]):
+        one = ["--models", "pr_lstm", "--tasks", "even_pairs"]
+        assert "another process is training" in in_a_line(prlstm(*more, *one, code=1))
     assert (tmp_path / "results" / FIGURE3).read_bytes() == before
 
 

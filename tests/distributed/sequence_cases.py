@@ -226,6 +226,8 @@ def wrong_use_is_named_on_every_rank(rank: int, world: int) -> None:
     assert f"rank {world - 1} refused: input has shape (2, 8, 2)" in refused(
         split, x[..., :2] if odd else x
     )
+    # where all refuse, all are told
+    assert "; rank 1 refused: input has shape (2, 8, 2)" in refused(split, x[..., :2])
     assert "the sequence is empty" in refused(split, x[:, :0] if odd else x)
     assert "input has type torch.float32" in refused(split, x.float() if odd else x)
     assert "input type=torch.float64 on rank 0, input type=torch.int64" in refused(

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import ExitStack, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -19,8 +20,10 @@ from prlstm.experiments.crew import Heard, Listener, work
 from prlstm.experiments.runs import Store
 from prlstm.experiments.sweep import Sweep, read_sweep
 from prlstm.files import Row
-from prlstm.report.rows import CURVES, SCORES, read_results
+from prlstm.report.rows import CURVES, FIGURE3, SCORES, read_results
 from prlstm.training import RunFolder
+from prlstm.training.runs import locked
+from tests.cli.command import TINY, in_a_line, prlstm
 
 pytest.importorskip("ray")
 pytestmark = pytest.mark.cluster
@@ -33,7 +36,7 @@ GRID = """
     batch_size = 8
     longest = 10
     seeds = 2
-    steps = 500
+    steps = 1000
     samples = 64
     lengths = [5, "9:11"]
 """
@@ -102,12 +105,14 @@ def everything(store: Store) -> list[list[Row]]:
     """Scores and curves without what a clock says, in any order of cells."""
     found = []
     for name in (SCORES, CURVES):
-        rows = read_results(store.results / name)
-        timeless = [
-            {name: value for name, value in row.items() if name not in TIMES} for row in rows
-        ]
-        found.append(sorted(timeless, key=lambda row: (row["run"], row.get("weights", ""))))
+        rows = timeless(store.results / name)
+        found.append(sorted(rows, key=lambda row: (row["run"], row.get("weights", ""))))
     return found
+
+
+def timeless(path: Path) -> list[Row]:
+    rows = read_results(path)
+    return [{name: value for name, value in row.items() if name not in TIMES} for row in rows]
 
 
 @pytest.fixture(scope="module")
@@ -152,11 +157,20 @@ def test_the_same_rows_and_one_that_fails(
     (store.runs / damaged.configs[0].name).mkdir(parents=True)
     (store.runs / damaged.configs[0].name / "config.json").write_text("{")
     more = replace(grid, cells=[grid.cells[0], damaged, *grid.cells[1:]])
-    heard: list[Heard] = []
-    failures = made(more, store, heard.append)
+    # and one that somebody else trains for a while
+    taken, heard = ExitStack(), list[Heard]()
+    taken.enter_context(locked(store.runs / more.cells[2].configs[0].name))
+
+    def listen(one: Heard) -> None:
+        heard.append(one)
+        if one.what == "waiting for another process":
+            taken.close()
+
+    failures = made(more, store, listen)
     assert everything(store) == serial
+    assert {one.cell for one in heard if one.what.startswith("waiting")} == {2}
     assert {one.cell for one in heard if one.what == "done"} == {0, 2, 3, 4, 5, 6}
-    assert any(one.what == "training" and one.steps == 500 for one in heard)
+    assert any(one.what == "training" and one.steps == 1000 for one in heard)
     (failure,) = failures
     assert failure.startswith(f"{damaged.name}: ValueError: ")
     path = Path(failure.partition("its log: ")[2])
@@ -172,7 +186,9 @@ def test_a_worker_is_killed_and_a_node_is_lost(
     lost: list[tuple[int, str]] = []
 
     def listen(heard: Heard) -> None:
-        if heard.what != "training" or not 50 < heard.step < 400 or len(lost) == 2:
+        # what is told here may be half a second old
+        is_saved = store.made(grid.cells[heard.cell]) > 0
+        if heard.what != "training" or not is_saved or heard.step > 400 or len(lost) == 2:
             return
         ((node, process),) = re.findall(r"\((\w+)\), process (\d+)", log(grid, store, heard.cell))
         if not lost:
@@ -183,7 +199,7 @@ def test_a_worker_is_killed_and_a_node_is_lost(
             nodes.remove(node)
             nodes.add()
 
-    assert made(grid, store, listen, seconds=0.2) == []
+    assert made(grid, store, listen, seconds=0.1) == []
     assert len(lost) == 2
     for cell, _ in lost:
         # both went on from where they had been saved
@@ -208,7 +224,7 @@ def test_an_interrupt_saves(nodes: Nodes, grid: Sweep, tmp_path: Path) -> None:
     config = grid.cells[cell].configs[0]
     step = RunFolder(store.runs / config.name, config).step()
     assert step is not None
-    assert 20 < step < 500
+    assert 20 < step < 1000
     assert "stopped, all is saved" in log(grid, store, cell)
     assert not units_there()
 
@@ -216,6 +232,9 @@ def test_an_interrupt_saves(nodes: Nodes, grid: Sweep, tmp_path: Path) -> None:
 def test_a_driver_is_killed_and_another_finds_what_is_done_and_what_runs(
     nodes: Nodes, grid: Sweep, grid_file: Path, serial: list[list[Row]], tmp_path: Path
 ) -> None:
+    from prlstm.distributed.cluster.engine import Engine, name_of
+    from prlstm.distributed.cluster.places import Share
+
     store = store_of(grid, tmp_path)
     command = [sys.executable, "-m", "prlstm", "sweep", str(grid_file), "--device", "cpu",
                "--engine", "ray", "--address", nodes.address, "--out", str(store.results),
@@ -231,7 +250,12 @@ def test_a_driver_is_killed_and_another_finds_what_is_done_and_what_runs(
     running = units_there()
     assert running
     rows = (store.results / SCORES).read_bytes()
+    # what runs is listened to, also by a driver that begins nothing
     heard: list[Heard] = []
+    begun = {n for n, cell in enumerate(grid.cells) if name_of(cell, store) in running}
+    idle = Engine(Share(1, 0)).work(grid.cells, lambda busy: None, store, CPU, heard.append)
+    assert idle == []
+    assert {one.cell for one in heard if one.what == "done"} == begun
     assert made(grid, store, heard.append) == []
     assert everything(store) == serial
     # nothing twice: what was done is untouched, and every unit began once
@@ -239,6 +263,38 @@ def test_a_driver_is_killed_and_another_finds_what_is_done_and_what_runs(
     for cell in range(6):
         assert log(grid, store, cell).count(", process ") == 1
     assert len({one.cell for one in heard if one.what == "done"}) <= 4
+
+
+def test_a_table_and_a_figure_are_made_there(
+    nodes: Nodes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from prlstm.distributed.cluster import connection, engine
+
+    # this process is connected already
+    monkeypatch.setattr(connection, "connected", lambda address: nullcontext("Ray"))
+    one = ["--tasks", "parity_check", "--models", "lstm"]
+    places = ["--out", str(tmp_path), "--runs", str(tmp_path / "runs")]
+    table = [*TINY, *one, "--seeds", "1", "--steps", "20", *places]
+    # no place is free for a while after the beginning
+    real, known = engine.nodes, iter([True, True, False, False])
+    monkeypatch.setattr(engine, "nodes", lambda: real() if next(known, True) else [])
+    text = in_a_line(prlstm("reproduce", "table2", *table, "--engine", "ray"))
+    assert "1 cells, 0 of them answered" in text
+    assert "cpu on Ray (nodes: 2, units at a time: 2)" in text
+    assert "LSTM on parity_check: done; 1 of 1 cells done" in text
+    (row,) = read_results(tmp_path / SCORES)
+    assert row["step"] == 20
+
+    small = ["--hidden-size", "4", "--batch-size", "8", "--device", "cpu"]
+    curve = [*small, *one, "--steps", "120", *places]
+    text = in_a_line(prlstm("reproduce", "figure3", *curve, "--engine", "ray"))
+    assert "LSTM on parity_check: done; 1 of 1 cells done" in text
+    made_there = timeless(tmp_path / FIGURE3)
+    (tmp_path / FIGURE3).unlink()
+    prlstm("reproduce", "figure3", *curve[:-1], str(tmp_path / "here"))
+    assert timeless(tmp_path / FIGURE3) == made_there
+    assert made_there[0]["step"] == [100, 120]
+    assert not units_there()
 
 
 def test_storage_that_is_not_shared_is_named(
@@ -256,3 +312,7 @@ def test_storage_that_is_not_shared_is_named(
         made(grid, store, lambda heard: None)
     assert time.monotonic() - begun < 40
     assert not units_there()
+    # nor is it taken for the storage by a unit, on a node that comes after this was found out
+    monkeypatch.setattr("prlstm.distributed.cluster.engine.check_storage", lambda *given: None)
+    (failure,) = made(replace(grid, cells=grid.cells[:1]), store, lambda heard: None)
+    assert "/proc/self/cwd/runs: not the storage of the others; its log: " in failure

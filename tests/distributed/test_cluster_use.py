@@ -6,15 +6,26 @@ import time
 from pathlib import Path
 
 import pytest
+import torch
 
+from prlstm.experiments.crew import Heard
 from prlstm.experiments.runs import Store
+from prlstm.experiments.sweep import read_sweep
 from prlstm.report.rows import CURVES
 from tests.cli.command import TINY, in_a_line, prlstm
 
 pytest.importorskip("ray")
 
-from prlstm.distributed.cluster import connection, storage
-from prlstm.distributed.cluster.places import Node, Share, alive, usual_share, with_places
+from prlstm.distributed.cluster import connection, engine, storage
+from prlstm.distributed.cluster.places import (
+    Node,
+    Share,
+    alive,
+    share_alone,
+    usual_share,
+    with_places,
+)
+from prlstm.distributed.cluster.unit import log_of
 
 
 @pytest.fixture
@@ -46,6 +57,9 @@ def test_wrong_options(grid: Path, arguments: list[str], message: str) -> None:
     assert message in in_a_line(prlstm("sweep", grid, *arguments, code=2))
     small = [*TINY, "--tasks", "parity_check", "--models", "rnn", "--steps", "20"]
     assert message in in_a_line(prlstm("reproduce", "table2", *small, *arguments, code=2))
+    assert "--jobs" in arguments or message in in_a_line(
+        prlstm("reproduce", "figure3", *arguments, code=2)
+    )
 
 
 def test_without_ray(grid: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -118,6 +132,30 @@ def test_what_a_node_says_of_storage(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert not held.exists()
 
 
+def test_a_unit_that_died_for_good(
+    grid: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(engine.ray, "kill", lambda actor, no_restart: None)
+    read, heard = read_sweep(grid), list[Heard]()
+    store = Store(tmp_path / "results", tmp_path, CURVES)
+    driver = engine._Driver(
+        Share(1, 0), read.cells, lambda busy: None, store, torch.device("cpu"), heard.append
+    )
+    driver.busy[0] = engine._Active(None, read.request, None)
+    driver._died(0, "its node is gone\nfor ever")
+    log = log_of(read.cells[0], store)
+    (failure,) = driver.failures.values()
+    assert failure == f"{read.cells[0].name}: it died: its node is gone; its log: {log}"
+    assert "the unit died: its node is gone\nfor ever\n" in log.read_text()
+    assert (heard[-1].what, driver.busy) == ("failed", {})
+    # of one whose rows are there another driver has only ended the actor
+    monkeypatch.setattr(Store, "missing", lambda self, wanted, request: [])
+    driver.failures.clear()
+    driver.busy[0] = engine._Active(None, read.request, None)
+    driver._died(0, "killed")
+    assert (heard[-1], driver.failures) == (Heard(0, "done"), {})
+
+
 def test_a_mark_stays(tmp_path: Path) -> None:
     first = storage.mark(tmp_path)
     assert len(first) == 16
@@ -137,6 +175,17 @@ def test_places() -> None:
         usual_share(True, None, 0)
     with pytest.raises(ValueError, match=r"--gpus-per-unit 0\.5: expected 0 on the processors"):
         usual_share(False, None, 0.5)
+
+
+def test_places_of_what_is_timed() -> None:
+    nodes = [Node(name, name, {"CPU": cpus}) for name, cpus in (("a", 2.0), ("b", 16.0))]
+    assert share_alone(False, None, None, nodes) == Share(16, 0)
+    assert share_alone(False, 2, None, nodes) == Share(2, 0)
+    assert share_alone(True, None, None, nodes) == Share(1, 1)
+    assert share_alone(True, None, 0.5, nodes) == Share(1, 0.5)
+    # a cluster without processors is refused as any that is too small
+    with pytest.raises(ValueError, match="no node holds a unit of 1 CPUs"):
+        with_places([], share_alone(False, None, None, []))
 
 
 def test_a_cluster_that_is_too_small() -> None:

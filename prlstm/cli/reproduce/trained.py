@@ -23,9 +23,8 @@ from prlstm.cli.engine import (
     EngineAsked,
     EngineName,
     GpusPerUnit,
-    local,
 )
-from prlstm.cli.given import INTERRUPTED, named, read_device, read_seeds, told, typed
+from prlstm.cli.given import INTERRUPTED, named, read_seeds, told, typed
 from prlstm.cli.reproduce.options import OUT, Out, read_names, say_written
 from prlstm.cli.reproduce.progress import shown
 from prlstm.cli.tables import plain_table
@@ -158,23 +157,35 @@ def figure3(
     device: Device = "auto",
     out: Out = OUT,
     runs: Runs = RUNS / "figure3",
+    engine: EngineName = "local",
+    address: Address = None,
+    cpus_per_unit: CpusPerUnit = None,
+    gpus_per_unit: GpusPerUnit = None,
+    dry_run: DryRun = False,
 ) -> None:
     """Figure 3: the training loss over wall-clock time, one run after the other.
 
-    The clock runs from the first step on, start-up and compilation included.
+    The clock runs from the first step on, start-up and compilation included. With Ray every run has
+    a whole GPU, or all processors of a node.
     """
+    with_what = EngineAsked(engine, address, cpus_per_unit, gpus_per_unit, 1, device)
     experiment = EXPERIMENTS["figure3"]
     if every_task or tasks is not None:
         experiment = replace(experiment, tasks=EXPERIMENTS["table2"].tasks)
     small = {"hidden_size": hidden_size, "batch_size": batch_size}
-    chosen = read_device(device)
-    asked = _read(experiment, tasks, models, None, steps, precision, small, chosen)
-    console = Console()
+    read = partial(_read, experiment, tasks, models, None, steps, precision, small)
+    asked = read(with_what.device_here())
     request = Request(steps=asked.steps, validate_every=0)
-    store = Store(out, runs, experiment.curves, is_scored=False)
-    with told():
+    store, console = Store(out, runs, experiment.curves, is_scored=False), Console()
+    with told(), ExitStack() as held:
+        if dry_run:
+            print_units(console, asked.cells, request, store, asked.device)
+            return
+        maker = held.enter_context(with_what.started(is_timed=True))
+        # nodes may have GPUs where this machine has none
+        asked = read(maker.device)
         choose = in_order(asked.cells, request, store)
-        _make(console, asked, request, store, choose, local(chosen, 1), None)
+        failures = _make(console, asked, request, store, choose, maker, None)
         rows = read_results(out / experiment.curves)
         fitting = [row for row in rows if any(one.fits(row) for one in asked.columns)]
         known = {row["task"] for row in fitting}
@@ -182,7 +193,9 @@ def figure3(
         title = f"Training loss over wall-clock time on {_devices(fitting)}"
         chart = loss_over_time(fitting, asked.columns, every, title)
         written = write_chart(chart, out / f"{experiment.name}{asked.suffix}")
-    say_written(console, [out / experiment.curves, *written])
+        say_written(console, [out / experiment.curves, *written])
+        if failures:
+            raise ValueError("\n".join(failures))
 
 
 def _devices(rows: Sequence[dict[str, Any]]) -> str:

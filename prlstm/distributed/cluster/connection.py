@@ -40,7 +40,8 @@ def connected(address: str | None) -> Iterator[str]:
     where = "local" if address is None else find(address)
     try:
         ray.init(
-            address=where,
+            # a cluster that Ray finds by itself is shown the token of this machine, others are not
+            address=address if address == "auto" else where,
             namespace=NAMESPACE,
             log_to_driver=False,
             logging_level=logging.ERROR,

@@ -1,6 +1,6 @@
 """How much of a node a unit takes, and how many of them a cluster holds."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 # a GPU is shared by so many units unless told otherwise: one alone does not fill it
@@ -53,6 +53,16 @@ def usual_share(is_cuda: bool, cpus: int | None, gpus: float | None) -> Share:
     if gpus and not is_cuda:
         raise ValueError(f"--gpus-per-unit {gpus:g}: expected 0 on the processors of nodes")
     return Share(1 if cpus is None else cpus, gpus)
+
+
+def share_alone(
+    is_cuda: bool, cpus: int | None, gpus: float | None, nodes: Sequence[Node]
+) -> Share:
+    """The same for a unit whose time is a result: a whole GPU, or all processors of a node."""
+    if is_cuda:
+        return usual_share(True, cpus, 1.0 if gpus is None else gpus)
+    most = max((int(node.resources.get("CPU", 0.0)) for node in nodes), default=0)
+    return usual_share(False, max(1, most) if cpus is None else cpus, gpus)
 
 
 def alive(nodes: Iterable[Mapping[str, object]]) -> list[Node]:
