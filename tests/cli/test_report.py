@@ -14,11 +14,11 @@ def test_a_page_is_written_and_named(tmp_path: Path) -> None:
     results.mkdir()
     append_rows(results / SCORES, [score_row(score=1.0)])
     text = prlstm("report", "--results", results, "--out", out)
-    said = re.search(r"Written: +(\S+page\.html) \((\d+) kB\)", in_a_line(text))
+    said = re.search(r"Written: +(\S+page\.html) \(([\d.]+) MB\)", in_a_line(text))
     assert said is not None
     assert said[1] == str(out)
     page = out.read_text()
-    assert round(len(page.encode()) / 1000) == int(said[2])
+    assert f"{len(page.encode()) / 1e6:.2f}" == said[2]
     assert "PR-LSTM solves 1 of the 6 tasks" in page
     # the explorer is a part of it
     assert 'href="#explorer"' in page
