@@ -93,7 +93,8 @@ def _axis(axis: LatexAxis, legend: Sequence[str], marks: Mapping[str, str]) -> l
         f"{name}mode=log" for name, is_log in (("x", axis.log_x), ("y", axis.log_y)) if is_log
     ]
     if axis.shares:
-        options += ["ymin=0", "ymax=1"]
+        # a curve at 1 is seen below the frame
+        options += ["ymin=-0.03", "ymax=1.03"]
     if legend:
         options.append("legend to name=chartlegend")
     lines = [rf"\nextgroupplot[{', '.join(options)}]"]

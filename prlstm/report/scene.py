@@ -12,6 +12,8 @@ from prlstm.report.latex import escape
 Point = tuple[float, float]
 # of a corner, in inches
 ROUND = 0.05
+# of a page with usual margins, in inches
+TEXT_WIDTH = 6.5
 ANCHORS = {"center": "", "left": ", anchor=west", "right": ", anchor=east"}
 
 
@@ -131,7 +133,10 @@ def as_figure(scene: Scene) -> Figure:
 
 
 def as_tikz(scene: Scene) -> str:
-    """The scene for a document, which includes it; the package tikz is needed."""
+    """The scene for a document, which includes it; the package tikz is needed.
+
+    What is wider than a page's text is made as wide as that.
+    """
     colours = dict.fromkeys(name for shape in scene.shapes for name in _colours(shape))
     names = {colour: f"scene{number}" for number, colour in enumerate(colours)}
     lines = [
@@ -157,7 +162,11 @@ def as_tikz(scene: Scene) -> str:
             case Words():
                 look = f"{names[shape.colour]}, align={shape.align}{ANCHORS[shape.align]}"
                 lines.append(_node(shape.points[0], look, shape.words, shape.size))
-    return "\n".join([*lines, r"\end{tikzpicture}"]) + "\n"
+    lines.append(r"\end{tikzpicture}")
+    if scene.width > TEXT_WIDTH:
+        # tikz brings the package for it
+        lines = [lines[0], r"\noindent\resizebox{\linewidth}{!}{%", *lines[1:-1], lines[-1] + "}%"]
+    return "\n".join(lines) + "\n"
 
 
 def _colours(shape: Shape) -> Iterable[str]:

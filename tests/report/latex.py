@@ -23,4 +23,5 @@ def assert_compiles(source: Path) -> None:
     command = [ENGINE, "-interaction=nonstopmode", "-halt-on-error", main.name]
     done = subprocess.run(command, cwd=source.parent, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout[-2000:]
+    assert r"Overfull \hbox" not in done.stdout, "it is wider than the page"
     assert main.with_suffix(".pdf").stat().st_size > 1000

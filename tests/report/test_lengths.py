@@ -48,7 +48,7 @@ def test_bands_are_drawn_and_shares_are_whole() -> None:
     (axes,) = draw(chart).axes
     assert axes.get_ylim() == (-0.03, 1.03)
     assert "trained on 1 to 40" in {text.get_text() for text in axes.texts}
-    assert "ymin=0, ymax=1" in as_latex(chart)
+    assert "ymin=-0.03, ymax=1.03" in as_latex(chart)
     assert r"\fill[gray!25] ({axis cs:1,0}" in as_latex(chart)
 
 
