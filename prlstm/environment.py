@@ -12,6 +12,9 @@ import torch
 
 import prlstm
 
+# what is measured changes nothing of how
+NO_CODE = (":(exclude)results", ":(exclude)benchmarks/results")
+
 
 def environment(device: torch.device) -> dict[str, Any]:
     """What is written beside every number."""
@@ -42,17 +45,22 @@ def _commit() -> str | None:
     if named := os.getenv("PRLSTM_COMMIT"):
         return named
     # an installed package lies in somebody else's repository, if in any
-    root = Path(__file__).parent.parent
+    return commit_of(Path(__file__).parent.parent)
+
+
+def commit_of(root: Path) -> str | None:
+    """The commit of a repository, `-dirty` if its files differ; rows are added while others run."""
     if not (root / ".git").exists():
         return None
     try:
-        described = subprocess.run(
-            ["git", "describe", "--always", "--dirty"],
-            capture_output=True,
-            text=True,
-            check=True,
-            cwd=root,
-        )
+        named = _git(root, "describe", "--always")
+        changed = _git(root, "status", "--porcelain", "--untracked-files=no", "--", ".", *NO_CODE)
     except (OSError, subprocess.CalledProcessError):
         return None
-    return described.stdout.strip()
+    return f"{named}-dirty" if changed else named
+
+
+def _git(root: Path, *arguments: str) -> str:
+    command = ["git", *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, cwd=root)
+    return done.stdout.strip()
