@@ -2,8 +2,10 @@
 
 import multiprocessing
 import os
+import signal
 import time
 from collections.abc import Callable, Collection, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
@@ -168,12 +170,19 @@ def _alone(
     torch.set_num_threads(threads)
     # an interrupt from the keyboard reaches the one that began it, who passes it on
     os.setsid()
-    parent, tell = os.getppid(), Teller(number, to.send)
+    parent, tell, is_alone = os.getppid(), Teller(number, to.send), False
 
     def report(event: Event) -> None:
+        nonlocal is_alone
+        if is_alone:
+            return
         if os.getppid() != parent:
-            raise SystemExit(1)
-        tell(event)
+            # the one that began it was killed: nothing of what was trained is lost
+            is_alone = True
+            signal.raise_signal(signal.SIGTERM)
+            return
+        with suppress(BrokenPipeError):
+            tell(event)
 
     try:
         make(wanted, request, store, torch.device(device), report)

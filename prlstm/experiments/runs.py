@@ -176,6 +176,9 @@ def _scored(
     for folder in folders:
         for kind in kinds_of_weights(folder):
             by_kind.setdefault(kind, []).append(folder)
+    for folder in folders:
+        # known before the time of a score is spent
+        _seconds(folder)
     rows = []
     # the last weights at the end: their rows say that nothing is missing
     for kind in sorted(by_kind, key=lambda kind: kind == "last"):
@@ -190,7 +193,7 @@ def _scored(
                 | {
                     "weights": kind,
                     "step": weights.step,
-                    "seconds": folder.rows(METRICS)[-1]["seconds"],
+                    "seconds": _seconds(folder),
                     "score_seconds": score_seconds,
                     "samples": request.samples,
                     "lengths": as_ranges(count.lengths),
@@ -200,6 +203,16 @@ def _scored(
                 }
             )
     return rows
+
+
+def _seconds(folder: RunFolder) -> float:
+    """How long it was trained."""
+    rows = folder.rows(METRICS)
+    if not rows:
+        raise FileNotFoundError(
+            f"{folder.path}: expected {METRICS} beside the checkpoint, which knows no times"
+        )
+    return float(rows[-1]["seconds"])
 
 
 def _curve(folder: RunFolder, store: Store) -> list[Row]:

@@ -6,13 +6,15 @@ import re
 import signal
 import subprocess
 import sys
+import time
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
 from prlstm.files import append_rows
 from prlstm.report.rows import CURVES, FIGURE3, SCORES, read_results
-from prlstm.training.runs import locked
+from prlstm.training.runs import RunFolder, locked
 from tests.cli.command import TINY, in_a_line, prlstm
 
 SMALL = [*TINY, "--tasks", "parity_check", "--models", "pr_lstm", "--seeds", "2"]
@@ -166,6 +168,38 @@ def test_an_interrupt_saves_and_the_same_command_goes_on(tmp_path: Path, jobs: s
     rows = read_results(tmp_path / "results" / SCORES)
     assert {row["step"] for row in rows if row["weights"] == "last"} == {4000}
     assert {row["task"] for row in rows} == {"parity_check", "even_pairs"}
+
+
+@pytest.mark.slow
+def test_cells_save_when_the_command_is_killed(tmp_path: Path) -> None:
+    some = [*TINY, "--tasks", "parity_check,even_pairs", "--models", "lstm", "--seeds", "1"]
+    some += ["--steps", "1000000", "--jobs", "2", *places(tmp_path)]
+    command = [sys.executable, "-m", "prlstm", "reproduce", "table2", *some]
+    environment = os.environ | {"OMP_NUM_THREADS": "1"}
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as began:
+        assert began.stdout is not None
+        seen: set[str] = set()
+        for line in began.stdout:
+            if "training, step" in line:
+                seen.add(line.split(":")[0])
+            if len(seen) == 2:
+                break
+        began.kill()
+    ends = time.monotonic() + 40
+    while len(list((tmp_path / "runs").glob("*/checkpoint.safetensors"))) < 2:
+        assert time.monotonic() < ends, "a minute is not over, so nothing was saved before"
+        time.sleep(0.2)
+    for path in (tmp_path / "runs").glob("*-s0"):
+        wait_until_free(path)
+        assert RunFolder.open(path).step()
+
+
+def wait_until_free(path: Path) -> None:
+    """Until nobody trains a run any more."""
+    while True:
+        with suppress(BlockingIOError), locked(path):
+            return
+        time.sleep(0.1)
 
 
 @pytest.mark.slow

@@ -18,7 +18,8 @@ from prlstm.report.columns import TABLE2, Column
 from prlstm.report.rows import CURVES, FIGURE3, SCORES, append_results, read_results
 from prlstm.report.scores import score_cells
 from prlstm.training import Event, Request, loop
-from prlstm.training.runs import RunFolder
+from prlstm.training.events import Scoring
+from prlstm.training.runs import METRICS, RunFolder
 from tests.report.made import MADE_WITH
 
 CPU = torch.device("cpu")
@@ -58,6 +59,18 @@ def everything(store: Store) -> tuple[list[Row], list[Row]]:
     rows = [timeless(read_results(store.results / name)) for name in (SCORES, CURVES)]
     scores, curves = (sorted(some, key=lambda r: (r["run"], r.get("weights", ""))) for some in rows)
     return scores, curves
+
+
+def test_a_checkpoint_without_its_times_is_refused_before_it_is_scored(store: Store) -> None:
+    one = wanted(seeds=1)
+    make(one, REQUEST, store, CPU, quiet)
+    (folder,) = (RunFolder(store.runs / config.name, config) for config in one.configs)
+    for path in (folder.path / METRICS, store.results / SCORES):
+        path.unlink()
+    told: list[Event] = []
+    with pytest.raises(FileNotFoundError, match=r"expected metrics\.jsonl beside the checkpoint"):
+        make(one, REQUEST, store, CPU, told.append)
+    assert not any(isinstance(event, Scoring) for event in told)
 
 
 def test_rows_of_a_cell(store: Store) -> None:
