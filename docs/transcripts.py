@@ -125,6 +125,18 @@ SECTIONS = (
         ),
     ),
     Section(
+        "inspect",
+        "The tree of a word, the norm of every state in it, and the answer after every prefix. "
+        "Where the terminal is too narrow for the tree, its nodes are listed level by level; a line "
+        "begins with the number of its first node.",
+        (
+            help_of("inspect"),
+            Shown("prlstm inspect parity_check 0110100"),
+            Shown("prlstm inspect cycle_navigation '+.-+-.++.-+.--'"),
+            Shown("prlstm inspect parity_check 01x", fixed=True, code=1),
+        ),
+    ),
+    Section(
         "plot",
         "Several runs are drawn into one figure. The lengths of training are shaded.",
         (
@@ -149,6 +161,7 @@ SECTIONS = (
             Shown("prlstm reproduce figure1 7", fixed=True),
             help_of("reproduce figure3"),
             help_of("reproduce figure4"),
+            help_of("reproduce shipped"),
             Shown("prlstm reproduce figure9", fixed=True, code=2),
         ),
     ),

@@ -10,7 +10,8 @@ from typing import TypeVar
 import torch
 import typer
 
-from prlstm.models.shipping import folder_of, shipped
+from prlstm.models.folder import folder_of
+from prlstm.models.shipping import shipped
 from prlstm.training import RunFolder
 from prlstm.training.results import find_runs
 
@@ -142,7 +143,7 @@ def read_run(text: str, root: Path) -> RunFolder:
 
 def find_model(text: str, root: Path) -> Path:
     """The folder of a model: a run's, or that of one that comes with the package."""
-    if not (root / text).is_dir() and (path := folder_of(text)).is_dir():
+    if not (root / text).is_dir() and (path := folder_of(text)) != Path(text):
         return path
     try:
         return find_folder(text, root)

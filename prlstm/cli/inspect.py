@@ -1,6 +1,7 @@
 """`prlstm inspect`."""
 
 import shutil
+import statistics
 from typing import Annotated
 
 import typer
@@ -17,6 +18,8 @@ from prlstm.tree.plan import Merge, Step
 # what stands above an empty cell, and above one that is left to computation
 EMPTY, COMPUTATION = "_", "."
 RIGHT, WRONG, NO_WORD = "right", "WRONG", "no word"
+# characters of a norm in a list
+NORM = 6
 # answers that are shorter stand in a column
 WIDEST = 40
 
@@ -49,7 +52,7 @@ def inspect(
     try:
         typer.echo(_drawn(seen, width))
     except ValueError:
-        typer.echo(_listed(seen))
+        typer.echo(_listed(seen, width))
         typer.echo("\n(The tree of a shorter word is drawn, or of this one on a wider terminal.)")
     typer.echo("\nThe answer, if the word ended there:\n")
     typer.echo("\n".join(_answers(seen)))
@@ -72,16 +75,24 @@ def _drawn(seen: Inspection, width: int) -> str:
     return plan.draw(width, heads=_heads(seen), leaves=leaves, results=result)
 
 
-def _listed(seen: Inspection) -> str:
-    """The norms of every level together, for a tree that is too wide."""
-    levels = seen.sweep.blocks
-    named = [(f"blocks of {1 << k}", levels[k][0][0]) for k in range(len(levels))]
-    named.append(("prefixes", seen.sweep.prefixes[0][0][0]))
-    lines = [f"{'':<16}{'nodes':>7}{'least':>8}{'mean':>8}{'most':>8}"]
-    for name, states in named:
-        norms = states.double().norm(dim=-1)
-        numbers = "".join(f"{float(n):8.2f}" for n in (norms.min(), norms.mean(), norms.max()))
-        lines.append(f"{name:<16}{len(norms):>7,}{numbers}")
+def _listed(seen: Inspection, width: int) -> str:
+    """Every node of a tree that is too wide, level by level; lines begin with a node's number."""
+    blocks, cells = seen.sweep.blocks, len(seen.cells)
+    levels = [("leaves", blocks[0][0][0])]
+    levels += [(f"blocks of {1 << k} cells", level[0][0]) for k, level in enumerate(blocks)][1:]
+    levels.append(("states after every cell", seen.sweep.prefixes[0][0][0]))
+    margin = len(str(cells)) + 2
+    of_each = max(1, (width - margin) // NORM // 5 * 5)
+    lines = []
+    for name, states in levels:
+        norms = states.double().norm(dim=-1).tolist()
+        lines.append(
+            f"{name}: {len(norms)}, from {min(norms):.2f} to {max(norms):.2f}, "
+            f"mean {statistics.mean(norms):.2f}"
+        )
+        for first in range(0, len(norms), of_each):
+            some = "".join(f"{norm:{NORM}.2f}" for norm in norms[first : first + of_each])
+            lines.append(f"{first + 1:>{margin}}{some}")
     return "\n".join(lines)
 
 

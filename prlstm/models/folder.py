@@ -15,7 +15,7 @@ from prlstm import tasks
 from prlstm.files import read_object, write_whole
 from prlstm.models.model import Model
 from prlstm.models.registry import assembled, kind
-from prlstm.models.shipping import folder_of, shipped
+from prlstm.models.shipping import FOLDER, shipped
 from prlstm.models.stacked import Stacked
 
 CONFIG = "config.json"
@@ -48,6 +48,17 @@ def save(model: Model, folder: Path | str) -> None:
     write_whole(path / CONFIG, (json.dumps(config, indent=2) + "\n").encode())
 
 
+def folder_of(name: Path | str) -> Path:
+    """The folder of a shipped model by its name; any other path as it is, and a model there first.
+
+    A folder of that name that holds something else is not meant.
+    """
+    path = Path(name)
+    if not (path / CONFIG).exists() and str(name) in shipped():
+        return FOLDER / str(name)
+    return path
+
+
 def load(
     folder: Path | str, device: torch.device | str | None = None, *, weights: str = "last"
 ) -> Model:
@@ -63,6 +74,10 @@ def load(
     if not path.exists():
         known = ", ".join(shipped())
         raise FileNotFoundError(f"folder={str(folder)!r}: expected a folder, or one of {known}")
+    if path.parent == FOLDER and file != WEIGHTS["last"]:
+        raise ValueError(
+            f"weights={weights!r}: expected 'last' of {path.name}, as models come with the package"
+        )
     for name in (CONFIG, file):
         if not (path / name).is_file():
             raise FileNotFoundError(f"folder={str(folder)!r}: expected a file {name} in it")

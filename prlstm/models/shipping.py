@@ -9,11 +9,3 @@ FOLDER = Path(__file__).with_name("shipped")
 def shipped() -> list[str]:
     """The tasks that have one, which are the names of the models."""
     return sorted(path.name for path in FOLDER.iterdir() if path.is_dir())
-
-
-def folder_of(name: Path | str) -> Path:
-    """The folder of a shipped model by its name; any other path as it is, one that exists first."""
-    path = Path(name)
-    if not path.exists() and str(name) in shipped():
-        return FOLDER / str(name)
-    return path

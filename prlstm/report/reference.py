@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from prlstm.files import Row
-from prlstm.report.chart import Chart, Curve, Panel
+from prlstm.report.chart import Chart, Curve
+from prlstm.report.scaling import memory_panel, time_panel
 
 
 @cache
@@ -29,15 +30,27 @@ def is_alike(row: Row) -> bool:
 def with_reference(chart: Chart) -> Chart:
     """A chart of time and memory with the curves of the others behind ours."""
     # not every system tells of memory
-    panels = [_more(panel, name) for panel, name in zip(chart.panels, ("ms", "gb"), strict=False)]
+    panels = [
+        replace(panel, curves=[*panel.curves, *_curves(name)])
+        for panel, name in zip(chart.panels, ("ms", "gb"), strict=False)
+    ]
     return replace(chart, panels=panels)
 
 
-def _more(panel: Panel, name: str) -> Panel:
-    curves = [
+def reference_chart() -> Chart:
+    """The curves of the others alone."""
+    them = reference()
+    title = (
+        f"{them['device']}, others\n{them['task']}, {them['batch']:,} words at once, "
+        f"hidden size {them['hidden_size']}"
+    )
+    return Chart(title, [time_panel(_curves("ms"), {}), memory_panel(_curves("gb"))], columns=2)
+
+
+def _curves(name: str) -> list[Curve]:
+    return [
         Curve(one["label"], [int(length) for length in one[name]], list(one[name].values()),
               one["end"])
         for one in reference()["curves"]
         if one[name]
     ]  # fmt: skip
-    return replace(panel, curves=[*panel.curves, *curves])

@@ -48,11 +48,21 @@ def chart_of(points: Points) -> Chart:
     first = rows[0]
     limit = {f"{first['stop_ms']:g} ms": first["stop_ms"]}
     times, peaks = _curves(points, "ms_mean", 1), _curves(points, "peak_bytes", 1e-9)
-    panels = [_panel("Time", "time of a batch (ms)", times, limit)]
+    panels = [time_panel(times, limit)]
     # not every system tells
     if any(curve.x for curve in peaks):
-        panels.append(_panel("Peak memory", "peak memory (GB)", peaks, {}))
+        panels.append(memory_panel(peaks))
     return Chart(f"{first['made_with']['device']}\n{_told(rows)}", panels, columns=2)
+
+
+def time_panel(curves: list[Curve], lines: Mapping[str, float]) -> Panel:
+    """Milliseconds."""
+    return _panel("Time", "time of a batch (ms)", curves, lines)
+
+
+def memory_panel(curves: list[Curve]) -> Panel:
+    """Gigabytes."""
+    return _panel("Peak memory", "peak memory (GB)", curves, {})
 
 
 def _panel(title: str, y: str, curves: list[Curve], lines: Mapping[str, float]) -> Panel:

@@ -1,13 +1,16 @@
 """`prlstm inspect` as a user types it."""
 
+import re
 from pathlib import Path
 
 import pytest
+import torch
 
 from prlstm import models
 from prlstm.cli.inspect import _percent
 from prlstm.models import Model
 from prlstm.models.inspection import inspect
+from prlstm.models.pr import PRNetwork
 from tests.cli.command import in_a_line, prlstm
 
 
@@ -18,23 +21,44 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-def norms(model: Model, word: str) -> list[str]:
-    """Of the leaves."""
-    seen = inspect(model, model.task.read(word))
-    return [f"{float(seen.block(0, k)[0].norm()):.2f}" for k in range(len(seen.cells))]
+@torch.no_grad()
+def norm(model: Model, cells: list[int]) -> str:
+    """That of the state after some cells: of a block too, if there are 2^k of them."""
+    network = model.network
+    assert isinstance(network, PRNetwork)
+    h, _ = network.layer(torch.tensor([cells]), output="last")
+    return f"{float(h.norm()):.2f}"
+
+
+def numbers(line: str) -> list[str]:
+    return re.findall(r"\d+\.\d\d", line)
 
 
 def test_the_tree_with_its_norms_and_an_answer_for_each_prefix() -> None:
-    text = prlstm("inspect", "parity_check", "0110")
-    assert "on Parity Check: 4 tokens, 5 cells" in text
+    text = prlstm("inspect", "parity_check", "0110100")
+    assert "on Parity Check: 7 tokens, 8 cells" in text
     drawn = text.partition("are read):")[2].split("\n")[2:]
-    assert drawn[0].split() == list("0110_")
-    assert drawn[1].split() == ["leaf", *norms(models.load("parity_check"), "0110")]
+    assert drawn[0].split() == list("0110100_")
+    model = models.load("parity_check")
+    cells = inspect(model, model.task.read("0110100")).cells
+    for line, spans in zip(
+        drawn[1:7],
+        (
+            [(k, k + 1) for k in range(8)],
+            [(0, 2), (2, 4), (4, 6), (6, 8)],
+            [(0, 4), (4, 8)],
+            [(0, 8)],
+            [(0, 6)],
+            [(0, 3), (0, 5), (0, 7)],
+        ),
+        strict=True,
+    ):
+        assert numbers(line) == [norm(model, cells[first:stop]) for first, stop in spans], line
     answers = [line.split() for line in text.partition("if the word ended there")[2].splitlines()]
     said = [line for line in answers if line and line[0].isdigit()]
     assert [line[:2] + line[3:] for line in said] == [
-        ["1", "0", "right"], ["2", "1", "right"], ["3", "0", "right"], ["4", "0", "right"],
-    ]  # fmt: skip
+        [str(count), str("0110100"[:count].count("1") % 2), "right"] for count in range(1, 8)
+    ]
 
 
 def test_an_answer_of_several_signs(folder: Path) -> None:
@@ -59,11 +83,38 @@ def test_no_share_below_one_is_said_to_be_all() -> None:
     assert [_percent(share) for share in (1.0, 0.999999, 0.5)] == ["100.00%", ">99.99%", "50.00%"]
 
 
-def test_a_tree_that_is_too_wide_is_told_level_by_level() -> None:
-    text = prlstm("inspect", "parity_check", "01" * 40)
-    assert "blocks of 64" in text
+def test_every_node_of_a_tree_that_is_too_wide_is_listed() -> None:
+    word = "01101" * 9
+    text = prlstm("inspect", "parity_check", word)
     assert "drawn, or of this one on a wider terminal" in text
-    assert "prefixes" in text
+    model = models.load("parity_check")
+    cells = inspect(model, model.task.read(word)).cells
+    expected = {
+        "leaves": [cells[k : k + 1] for k in range(46)],
+        "blocks of 2 cells": [cells[k : k + 2] for k in range(0, 45, 2)],
+        "blocks of 16 cells": [cells[:16], cells[16:32]],
+        "blocks of 32 cells": [cells[:32]],
+        "states after every cell": [cells[:count] for count in range(1, 47)],
+    }
+    listed = text.partition("are read):")[2].partition("(The tree")[0].strip().splitlines()
+    found: dict[str, list[str]] = {}
+    said: dict[str, str] = {}
+    for line in listed:
+        name, colon, told = line.partition(":")
+        if colon:
+            found[name] = here = []
+            said[name] = told
+            continue
+        first, *norms = line.split()
+        # a line begins with the number of its first node
+        assert int(first) == len(here) + 1
+        here += norms
+    assert set(expected) < set(found)
+    for name, nodes in expected.items():
+        assert found[name] == [norm(model, node) for node in nodes], name
+        in_order = sorted(found[name], key=float)
+        assert f" {len(nodes)}, from {in_order[0]} to {in_order[-1]}, mean" in said[name]
+    assert len(max(listed, key=len)) <= 100
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,8 @@ import torch
 
 import prlstm
 from prlstm import models
-from prlstm.models.shipping import FOLDER, folder_of
+from prlstm.models.folder import folder_of
+from prlstm.models.shipping import FOLDER
 
 # both files of all of them
 MOST_BYTES = 5_000_000
@@ -41,8 +42,16 @@ def test_a_folder_that_is_there_comes_first(tmp_path: Path, monkeypatch) -> None
     assert folder_of("parity_check") == FOLDER / "parity_check"
     assert folder_of("elsewhere") == Path("elsewhere")
     monkeypatch.chdir(tmp_path)
+    # of something else
+    Path("parity_check").mkdir()
+    assert folder_of("parity_check") == FOLDER / "parity_check"
     models.save(models.build("pr_lstm", "even_pairs", hidden_size=2, seed=0), "parity_check")
     assert folder_of("parity_check") == Path("parity_check")
     assert prlstm.load("parity_check").task.name == "even_pairs"
     with pytest.raises(FileNotFoundError, match="expected a folder, or one of bucket_sort"):
         prlstm.load("parity_chekc")
+
+
+def test_they_have_their_last_weights_alone() -> None:
+    with pytest.raises(ValueError, match="weights='best': expected 'last' of parity_check"):
+        models.load("parity_check", weights="best")

@@ -145,8 +145,37 @@ def test_with_no_rows_it_says_what_to_run(empty: str) -> None:
     assert "prlstm reproduce table2 --models pr_lstm,lstm --budget 20m is a first look" in page
     for command in ("table3", "figure3 --all", "figure4", "table1", "shipped"):
         assert f"There are no rows of this yet. prlstm reproduce {command} makes them" in page
-    # what is counted needs no rows
+    # what others have measured, and what is counted, needs no rows
+    assert "NVIDIA H200, others" in page
+    assert "cuDNN LSTM, bfloat16" in page
     assert "PR-LSTM, all states log T + T/p 8,178 22" in page
+
+
+def test_every_part_says_what_its_rows_are_made_by(full: str, tmp_path: Path) -> None:
+    """Of the runs that it shows, and how many of its rows there are."""
+    made = [score_row(seed=1), score_row(seed=2), score_row(refine=2), score_row(hidden_size=16)]
+    append_rows(tmp_path / SCORES, made)
+    page = Parsed(build_page(tmp_path)).text
+    again = page.partition("How to make it again")[2]
+    every = "prlstm reproduce table2 , prlstm reproduce table3 , prlstm reproduce shipped"
+    for said in (
+        "Table 2: main results prlstm reproduce table2 scores.jsonl 2 ",
+        # one of its columns is Table 2's
+        "Table 3: ablation prlstm reproduce table3 scores.jsonl 3 ",
+        "Other settings prlstm reproduce shipped scores.jsonl 1 ",
+        f"Accuracy over length {every} scores.jsonl 4 ",
+        "Training curves prlstm reproduce table2 curves.jsonl 0 ",
+    ):
+        assert said in again, said
+    assert f"Rows: scores.jsonl . Made by {every} ." in page
+    other = tmp_path / "other"
+    other.mkdir()
+    append_rows(other / SCORES, made[3:])
+    page = Parsed(build_page(other)).text
+    assert "Accuracy over length prlstm reproduce shipped scores.jsonl 1 " in page
+    # the curves of others stand beside ours, and only there
+    assert "cuDNN LSTM, bfloat16" in Parsed(full).text
+    assert "NVIDIA H200, others" not in Parsed(full).text
 
 
 def test_hostile_texts_are_texts(hostile: str) -> None:

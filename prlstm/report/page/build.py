@@ -23,9 +23,9 @@ from prlstm.report.page.colours import CURVES as CURVE_COLOURS
 from prlstm.report.page.colours import DARK, LIGHT
 from prlstm.report.page.figures import Figure, figure
 from prlstm.report.page.lengths import over_lengths
-from prlstm.report.page.material import Material, read_material
+from prlstm.report.page.material import NOTHING, Material, read_material
 from prlstm.report.page.origins import Origins
-from prlstm.report.page.parts import PARTS, SMALLER
+from prlstm.report.page.parts import PARTS, SMALLER, sources
 from prlstm.report.page.scores import level_of
 from prlstm.report.page.training import training_charts
 from prlstm.report.paper import source
@@ -54,9 +54,9 @@ class Scores:
         return [cell for cell in every if cell.seeds or cell.failed]
 
 
-def build_page(results: Path, explorer: ExplorerSection | None = None) -> str:
-    """The page of the rows in a folder."""
-    material = read_material(results)
+def build_page(results: Path | None, explorer: ExplorerSection | None = None) -> str:
+    """The page of the rows in a folder; without a folder, one of no rows."""
+    material = read_material(results) if results is not None else NOTHING
     origins = Origins(material.files)
     theme = _template_text("theme.js")
     scripts = [theme] + ([explorer.script] if explorer is not None else [])
@@ -65,6 +65,7 @@ def build_page(results: Path, explorer: ExplorerSection | None = None) -> str:
         "material": material,
         "origins": origins,
         "parts": PARTS,
+        "sources": sources(material),
         "smaller": SMALLER,
         "paper_source": source(),
         "explorer": explorer,

@@ -1,6 +1,6 @@
 """The rows that a page is made of."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -32,9 +32,8 @@ class Material:
         """How many rows there are."""
         return sum(map(len, self.files.values()))
 
-    def count_of(self, names: Iterable[str]) -> int:
-        """How many rows some files have."""
-        return sum(len(self.files[name]) for name in names)
+
+NOTHING = Material(dict.fromkeys(FILES, ()))
 
 
 def read_material(results: Path) -> Material:

@@ -9,7 +9,7 @@ from prlstm.report.growth import Line, table
 from prlstm.report.growth_charts import gradients_chart, paths_chart, times_chart
 from prlstm.report.page.figures import Figure, figure
 from prlstm.report.page.origins import Origins
-from prlstm.report.reference import is_alike, with_reference
+from prlstm.report.reference import is_alike, reference_chart, with_reference
 from prlstm.report.scaling import chart_of, points_of
 from prlstm.tree.counts import counts, over_distance
 
@@ -20,13 +20,18 @@ DISTANCES = (*(2**k for k in range(12)), *(3 * 2**k for k in range(11)))
 
 
 def scaling_figures(rows: Sequence[Row], origins: Origins) -> list[Figure]:
-    """One for each device and setting, with the curves of others where they were measured alike."""
-    figures = []
+    """One for each device and setting, with the curves of others where they were measured alike.
+
+    Where none was, these have a figure of their own.
+    """
+    figures, is_shown = [], False
     for number, some in enumerate(_alike(rows), 1):
         chart = chart_of(points_of(some, []))
         if all(map(is_alike, some)):
-            chart = with_reference(chart)
+            chart, is_shown = with_reference(chart), True
         figures.append(figure(f"scaling-{number}", chart, origins.numbers(some)))
+    if not is_shown:
+        figures.append(figure("scaling-others", reference_chart(), []))
     return figures
 
 
