@@ -127,8 +127,8 @@ SECTIONS = (
     Section(
         "inspect",
         "The tree of a word, the norm of every state in it, and the answer after every prefix. "
-        "Where the terminal is too narrow for the tree, its nodes are listed level by level; a line "
-        "begins with the number of its first node.",
+        "Where the terminal is too narrow for the tree, its nodes are listed level by level; a "
+        "line begins with the number of its first node.",
         (
             help_of("inspect"),
             Shown("prlstm inspect parity_check 0110100"),

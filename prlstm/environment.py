@@ -4,6 +4,7 @@ import os
 import platform
 import re
 import subprocess
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -29,6 +30,11 @@ def environment(device: torch.device) -> dict[str, Any]:
         "commit": _commit(),
         "date": datetime.now(UTC).date().isoformat(),
     }
+
+
+def place_of(made_with: Mapping[str, Any]) -> tuple[str, int | None]:
+    """What times depend on: threads are the processors of a CPU, and tell nothing of a GPU."""
+    return made_with["device"], None if made_with["cuda"] else made_with["threads"]
 
 
 def _processor() -> str:

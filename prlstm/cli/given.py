@@ -10,6 +10,7 @@ from typing import TypeVar
 import torch
 import typer
 
+from prlstm.experiments.memory import ran_out_of_memory, said
 from prlstm.models.folder import folder_of
 from prlstm.models.shipping import shipped
 from prlstm.training import RunFolder
@@ -36,13 +37,10 @@ def told() -> Iterator[None]:
         _end(f"{failed.filename}: {failed.strerror}" if failed.filename else str(failed))
     except (ValueError, TypeError, FloatingPointError, ModuleNotFoundError) as failed:
         _end(str(failed))
-    except (MemoryError, torch.OutOfMemoryError) as failed:
-        _end(f"not enough memory ({str(failed).partition('. ')[0]})")
-    except RuntimeError as failed:
-        # how PyTorch says so on a CPU
-        if "allocate memory" not in str(failed) and "invalid size" not in str(failed):
+    except (MemoryError, RuntimeError) as failed:
+        if not ran_out_of_memory(failed):
             raise
-        _end(f"not enough memory ({str(failed).splitlines()[0]})")
+        _end(said(failed))
 
 
 @contextmanager

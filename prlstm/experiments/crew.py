@@ -1,5 +1,6 @@
 """Cells of a table made one after the other, or several at a time in processes of their own."""
 
+import gc
 import multiprocessing
 import os
 import signal
@@ -12,6 +13,7 @@ from multiprocessing.process import BaseProcess
 
 import torch
 
+from prlstm.experiments.memory import ran_out_of_memory, said
 from prlstm.experiments.runs import Store, Wanted, make
 from prlstm.training import Event, Request
 from prlstm.training.events import Begun, Block, Noted, Scoring, Stepped, Stopped
@@ -65,9 +67,8 @@ def _one_by_one(
         why = None
         try:
             make(cells[number], request, store, device, Teller(number, listen))
-        except BlockingIOError as taken:
-            # somebody else makes it
-            why = str(taken)
+        except (BlockingIOError, MemoryError, RuntimeError) as failed:
+            why = _reason(failed)
         # what is not answered now would be chosen for ever
         if why is None and store.missing(cells[number], request):
             why = "no row answers it"
@@ -77,6 +78,18 @@ def _one_by_one(
             failures[number] = f"{cells[number].name}: {why}"
             listen(Heard(number, "failed", line=why))
     return list(failures.values())
+
+
+def _reason(failed: BaseException) -> str:
+    """Why a cell cannot be made while others can: somebody else makes it, or it is too large."""
+    if isinstance(failed, BlockingIOError):
+        return str(failed)
+    if not ran_out_of_memory(failed):
+        raise failed
+    # for those that come after it
+    gc.collect()
+    torch.cuda.empty_cache()
+    return said(failed)
 
 
 class _Crew:
@@ -186,8 +199,9 @@ def _alone(
 
     try:
         make(wanted, request, store, torch.device(device), report)
-    except BlockingIOError as taken:
-        to.send(Heard(number, "failed", line=str(taken)))
+    except (BlockingIOError, MemoryError, RuntimeError) as failed:
+        with suppress(BrokenPipeError):
+            to.send(Heard(number, "failed", line=_reason(failed)))
         raise SystemExit(1) from None
     except KeyboardInterrupt:
         raise SystemExit(130) from None

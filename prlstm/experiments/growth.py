@@ -15,7 +15,7 @@ import torch
 from torch import Tensor, nn
 
 from prlstm import PRLSTM
-from prlstm.environment import environment
+from prlstm.environment import environment, place_of
 from prlstm.files import Row
 from prlstm.models.transformer import Encoder, EncoderOptions
 from prlstm.report.rows import append_results
@@ -117,11 +117,9 @@ class Growth:
 
 
 def _identity(row: Row) -> tuple[Any, ...]:
-    """What a time depends on; threads are the processors of a CPU, and tell nothing of a GPU."""
-    made_with = row["made_with"]
-    threads = None if made_with["cuda"] else made_with["threads"]
+    """What a time depends on."""
     names = ("model", "length", "batch", "hidden_size")
-    return (*(row[name] for name in names), made_with["device"], threads)
+    return (*(row[name] for name in names), *place_of(row["made_with"]))
 
 
 def _timed(call: Callable[[], object], device: torch.device) -> Row:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import torch
 
-from prlstm.environment import environment
+from prlstm.environment import environment, place_of
 from prlstm.files import Row
 from prlstm.report.columns import PRECISION, Column
 from prlstm.report.rows import SCORES, append_results, read_results
@@ -48,13 +48,17 @@ class Wanted:
 
 @dataclass(frozen=True)
 class Store:
-    """Where rows are kept, and where runs are; of some experiments the curves alone are wanted."""
+    """Where rows are kept, and where runs are; of some experiments the curves alone are wanted.
+
+    These are times: with a `place`, as `prlstm.environment` tells it, no other's are an answer.
+    """
 
     results: Path
     runs: Path
     curves: str
     is_scored: bool = True
     lengths: tuple[int, ...] = tuple(SCORED)
+    place: tuple[str, int | None] | None = None
 
     def missing(self, wanted: Wanted, request: Request) -> list[RunConfig]:
         """Those runs of a cell that no row answers: none that went so far, and none that failed."""
@@ -80,6 +84,15 @@ class Store:
         """The file whose rows say what is done."""
         return self.results / (SCORES if self.is_scored else self.curves)
 
+    def identity(self, row: Row) -> Hashable:
+        """What tells a row: two that made a cell at a time leave one of each.
+
+        Scores are the same wherever they are made, times are not.
+        """
+        last = row["step"][-1] if isinstance(row["step"], list) else row["step"]
+        told = row["run"], row.get("weights"), last, row.get("samples"), str(row.get("lengths"))
+        return told if self.is_scored else (*told, place_of(row["made_with"]))
+
     def _rows_of(self, config: RunConfig) -> Sequence[Row]:
         return _by_run(self.answering, _stamp(self.answering)).get(config.name, ())
 
@@ -87,7 +100,8 @@ class Store:
         if row.get("failed"):
             return True
         if not self.is_scored:
-            return bool(row["step"][-1] >= request.steps)
+            is_here = self.place in (None, place_of(row["made_with"]))
+            return bool(is_here and row["step"][-1] >= request.steps)
         is_last = row["weights"] == "last" and row["lengths"] == as_ranges(self.lengths)
         return bool(is_last and row["step"] >= request.steps and row["samples"] >= request.samples)
 
@@ -136,20 +150,14 @@ def make(
     folders = [RunFolder(store.runs / config.name, config) for config in missing]
     whole = [folder for folder in folders if folder not in failed]
     made_with = {"made_with": environment(device)}
-    curves = [row | made_with for folder in whole for row in _curve(folder, store)]
-    append_results(store.results / store.curves, curves, _identity)
+    curves = [row | made_with for folder in whole for row in _curve(folder, store, made_with)]
+    append_results(store.results / store.curves, curves, store.identity)
     rows = _scored(whole, request, store, device, report) if store.is_scored else []
     for folder, why in failed.items():
         step = folder.step() or 0
         rows.append(_known(folder) | {"weights": "none", "step": step, "failed": why})
     if rows:
-        append_results(store.answering, [row | made_with for row in rows], _identity)
-
-
-def _identity(row: Row) -> Hashable:
-    """What tells a row: two that made a cell at a time leave one of each."""
-    last = row["step"][-1] if isinstance(row["step"], list) else row["step"]
-    return row["run"], row.get("weights"), last, row.get("samples"), str(row.get("lengths"))
+        append_results(store.answering, [row | made_with for row in rows], store.identity)
 
 
 def _known(folder: RunFolder) -> Row:
@@ -215,10 +223,15 @@ def _seconds(folder: RunFolder) -> float:
     return float(rows[-1]["seconds"])
 
 
-def _curve(folder: RunFolder, store: Store) -> list[Row]:
+def _curve(folder: RunFolder, store: Store, made_with: Row) -> list[Row]:
     """A row of what a run has learned since the last row of its curve, if it has."""
     name, path = folder.config.name, store.results / store.curves
     mine = [row for row in read_results(path) if row["run"] == name and not row.get("failed")]
+    if not store.is_scored:
+        # times of other machines make another curve
+        mine = [
+            row for row in mine if place_of(row["made_with"]) == place_of(made_with["made_with"])
+        ]
     before = [row["step"][-1] for row in mine]
     first = max(before, default=0)
     new = _blocks([row for row in folder.rows(METRICS) if row["step"] > first], first)

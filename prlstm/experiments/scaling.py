@@ -23,6 +23,7 @@ from torch import Tensor
 
 from prlstm import models
 from prlstm.environment import environment
+from prlstm.experiments.memory import ran_out_of_memory
 from prlstm.experiments.scaling_curves import Curve
 from prlstm.files import Row
 from prlstm.report.rows import append_results, read_results
@@ -32,11 +33,8 @@ from prlstm.training.precision import computing
 TASK = "parity_check"
 # batches that are timed however little time there is
 LEAST = 3
-# what errors say where memory ran out, and where a length is too much for a library
-MARKS = {
-    "memory": ("out of memory", "allocate memory", "alloc_failed"),
-    "refused": ("cudnn", "32-bit index", "invalid configuration argument"),
-}
+# what errors say where a length is too much for a library
+REFUSED = ("cudnn", "32-bit index", "invalid configuration argument")
 STATUS, CLEAR = Path("/proc/self/status"), Path("/proc/self/clear_refs")
 
 
@@ -76,7 +74,7 @@ class Request:
 
     def is_enough(self, row: Row) -> bool:
         """Whether a row rests on as many batches as are asked for."""
-        if row["end"] in MARKS or row["batches"] >= self.batches:
+        if row["end"] in ("memory", "refused") or row["batches"] >= self.batches:
             return True
         # that the mean is above the limit may be certain sooner
         if row["batches"] * row["ms_mean"] >= self.batches * self.stop_ms:
@@ -224,10 +222,9 @@ def _is_over(taken: Sequence[float], request: Request) -> bool:
 
 def _mark(failed: Exception) -> str | None:
     """How a curve ends with an error; None where the error is another one."""
-    if isinstance(failed, (MemoryError, torch.OutOfMemoryError)):
+    if ran_out_of_memory(failed):
         return "memory"
-    said = str(failed).lower()
-    return next((end for end, words in MARKS.items() if any(w in said for w in words)), None)
+    return "refused" if any(words in str(failed).lower() for words in REFUSED) else None
 
 
 def _release(device: torch.device) -> None:

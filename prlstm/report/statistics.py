@@ -19,7 +19,7 @@ def score_interval(correct: Counts, total: Counts) -> tuple[float, float]:
 
     Counts are by length and sub-batch. Answers to one word depend on each other, sub-batches do
     not: so the spread is that between the sub-batches of a length. With one sub-batch alone it is
-    that of independent answers, which is too narrow where words have many of them.
+    that of words whose answers are all right or all wrong: no spread is greater.
     """
     right, of = np.asarray(correct, float), np.asarray(total, float)
     shares = right / of
@@ -27,7 +27,7 @@ def score_interval(correct: Counts, total: Counts) -> tuple[float, float]:
     if batches > 1:
         variances = shares.var(axis=1, ddof=1) / batches
     else:
-        variances = (shares * (1 - shares) / of).mean(axis=1)
+        variances = (shares * (1 - shares) / SUB_BATCH).mean(axis=1)
     mean = float(shares.mean())
     deviation = math.sqrt(float(variances.sum())) / lengths
     least = RULE_OF_THREE / (SUB_BATCH * shares.size)

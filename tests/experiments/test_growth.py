@@ -168,6 +168,13 @@ def test_an_interrupted_command_keeps_its_rows(
     assert found == [(length, one.name) for length in (2, 4, 8) for one in TIMED]
 
 
+def test_a_time_is_the_median_of_calls(monkeypatch: pytest.MonkeyPatch) -> None:
+    taken = [1.0, 2.0, 3.0, 4.0, 100.0]
+    monkeypatch.setattr(growth, "_repeat", lambda *_: taken)
+    row = growth._timed(lambda: None, CPU)
+    assert row == {"ms": 3.0, "ms_quartiles": [2.0, 4.0], "repeats": 5}
+
+
 @pytest.mark.parametrize(
     ("arguments", "code", "says"),
     [

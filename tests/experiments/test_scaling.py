@@ -1,5 +1,7 @@
 """Figure 4: the curves of a model are one function; points are measured once, and ends marked."""
 
+import itertools
+import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -187,6 +189,20 @@ def test_an_error_of_the_device_is_a_marked_row(tmp_path: Path, error: Exception
     assert row["note"] == str(error).partition("\n")[0]
     measure_curves(some, [1, 2, 3, 4, 5], replace(TINY, batches=1), path, CPU, nothing)
     assert points(path) == [*whole, ("lstm", 5, "")]
+
+
+def test_a_curve_ends_by_the_mean() -> None:
+    """One slow batch counts, however fast the others are."""
+    calls = itertools.count()
+
+    def act(words: Tensor) -> None:
+        if next(calls) == 4:
+            time.sleep(2.0)
+
+    request = replace(TINY, batches=5, stop_ms=300.0)
+    row = measure(curve(act), 1, request, CPU, nothing)
+    assert row["ms_median"] < 300 < row["ms_mean"]
+    assert row["end"] == "time"
 
 
 def test_another_error_is_one() -> None:

@@ -41,6 +41,8 @@ def test_csv(table: ScoreTable) -> None:
     assert (parity["solved"], parity["seeds"], parity["failed"]) == ("1", "2", "1")
     assert (parity["steps_min"], parity["steps_max"]) == ("1000", "2000")
     assert float(parity["ci_low"]) < 1 == float(parity["ci_high"])
+    # one of three: Wilson's interval
+    assert (parity["chance_low"], parity["chance_high"]) == ("0.0615", "0.7923")
     assert (parity["is_solved"], parity["floor_is_enough"]) == ("1", "0")
     assert (bucket["is_solved"], bucket["floor_is_enough"]) == ("1", "1")
     assert (parity["device"], parity["commit"]) == ("a device", "abc")

@@ -30,6 +30,15 @@ def test_the_interval_of_one_sub_batch_is_that_of_independent_answers() -> None:
     assert 0.92 * 400 <= held <= 0.98 * 400
 
 
+def test_the_interval_of_one_sub_batch_holds_where_answers_depend_on_each_other() -> None:
+    random, truth, answers, held = np.random.default_rng(2), 0.6, 50, 0
+    for _ in range(400):
+        correct = (random.binomial(64, truth, (20, 1)) * answers).tolist()
+        low, high = score_interval(correct, [[64 * answers]] * 20)
+        held += low <= truth <= high
+    assert 0.92 * 400 <= held <= 0.98 * 400
+
+
 @pytest.mark.parametrize(("right", "expected"), [(64, (1 - 3 / 5120, 1.0)), (0, (0.0, 3 / 5120))])
 def test_all_right_is_not_certain(right: int, expected: tuple[float, float]) -> None:
     found = score_interval([[right] * 8] * 10, [[64] * 8] * 10)

@@ -29,6 +29,7 @@ from prlstm.cli.reproduce.options import OUT, Out, read_names, say_written
 from prlstm.cli.reproduce.progress import shown
 from prlstm.cli.tables import plain_table
 from prlstm.cli.train import Device
+from prlstm.environment import environment, place_of
 from prlstm.experiments.budget import by_gain, in_order, read_budget
 from prlstm.experiments.catalogue import EXPERIMENTS, Experiment
 from prlstm.experiments.crew import Choice
@@ -176,7 +177,10 @@ def figure3(
     read = partial(_read, experiment, tasks, models, None, steps, precision, small)
     asked = read(with_what.device_here())
     request = Request(steps=asked.steps, validate_every=0)
-    store, console = Store(out, runs, experiment.curves, is_scored=False), Console()
+    # which nodes of a cluster make a time is not known before
+    place = None if engine == "ray" else place_of(environment(asked.device))
+    store = Store(out, runs, experiment.curves, is_scored=False, place=place)
+    console = Console()
     with told(), ExitStack() as held:
         if dry_run:
             print_units(console, asked.cells, request, store, asked.device)

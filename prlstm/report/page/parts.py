@@ -56,6 +56,7 @@ class Source:
 def sources(material: Material) -> dict[str, Source]:
     """By part; where several commands make rows of it, those that made some."""
     scores, curves = material[SCORES], material[CURVES]
+    commands: dict[str, tuple[str, ...]]
     commands = {name: (part.command,) for name, part in PARTS.items()}
     for name, rows in (("lengths", scores), ("training", curves)):
         made = {_made_by(row) for row in rows}
