@@ -66,7 +66,7 @@ def _one_by_one(
         number, request = chosen
         why = None
         try:
-            make(cells[number], request, store, device, Teller(number, listen))
+            make(cells[number], request, store, device, Teller(number, listen, request.steps))
         except (BlockingIOError, MemoryError, RuntimeError) as failed:
             why = _reason(failed)
         # what is not answered now would be chosen for ever
@@ -183,7 +183,7 @@ def _alone(
     torch.set_num_threads(threads)
     # an interrupt from the keyboard reaches the one that began it, who passes it on
     os.setsid()
-    parent, tell, is_alone = os.getppid(), Teller(number, to.send), False
+    parent, tell, is_alone = os.getppid(), Teller(number, to.send, request.steps), False
 
     def report(event: Event) -> None:
         nonlocal is_alone
@@ -209,7 +209,10 @@ def _alone(
 
 @dataclass
 class Teller:
-    """Events of training, as they are told of a cell: not all of them."""
+    """Events of training, as they are told of a cell: not all of them.
+
+    `steps` is how far it is made; a cell that is trained already is only scored.
+    """
 
     number: int
     listen: Listener

@@ -16,6 +16,7 @@ from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 from prlstm.files import write_whole
 from prlstm.report.figures import COLOURS, GREY, STYLES, save_figure
 from prlstm.report.latex import LatexAxis, LatexCurve, group_plot
+from prlstm.report.looks import looks_of
 
 # how a curve ends: where it was done, where it took too long, where memory ran out
 End = Literal["", "done", "time", "memory", "refused"]
@@ -28,6 +29,8 @@ TOLD: Mapping[End, str] = {
     "memory": "stopped: out of memory",
     "refused": "stopped: refused by the library",
 }
+# all pairs of a colour and a style
+LOOKS = len(COLOURS) * len(STYLES)
 # inches of a panel
 WIDTH, HEIGHT = 4.2, 3.3
 
@@ -100,7 +103,7 @@ def draw(chart: Chart) -> Figure:
     figure = Figure(figsize=(WIDTH * columns, HEIGHT * rows + 0.9), layout="constrained")
     figure.suptitle(chart.title)
     grid = list(figure.subplots(rows, columns, squeeze=False).flat)
-    looks = {label: _look(number) for number, label in enumerate(chart.labels)}
+    looks = {label: _look(number) for label, number in looks_of(chart.labels, LOOKS).items()}
     for axes, panel in zip(grid, chart.panels, strict=False):
         _draw_panel(axes, panel, looks)
     for axes in grid[len(chart.panels) :]:
@@ -180,7 +183,7 @@ def _mark_logarithms(axis: Axis) -> None:
 
 def as_latex(chart: Chart) -> str:
     """The chart as a picture of pgfplots, to be put into a document."""
-    looks = {label: number for number, label in enumerate(chart.labels)}
+    looks = looks_of(chart.labels, LOOKS)
     axes = [
         LatexAxis(
             panel.title, panel.x, panel.y, panel.log_x, panel.log_y, tuple(panel.lines.values()),
@@ -195,4 +198,4 @@ def as_latex(chart: Chart) -> str:
     ends = dict.fromkeys(curve.end for one in chart.panels for curve in one.curves)
     marks = {LATEX_MARKS[end]: TOLD[end] for end in ends if end in TOLD}
     columns = min(chart.columns, len(chart.panels))
-    return group_plot(chart.title, axes, columns, chart.labels, marks)
+    return group_plot(chart.title, axes, columns, looks, marks)

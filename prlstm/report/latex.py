@@ -51,10 +51,10 @@ def group_plot(
     title: str,
     axes: Sequence[LatexAxis],
     columns: int,
-    labels: Sequence[str],
+    looks: Mapping[str, int],
     marks: Mapping[str, str],
 ) -> str:
-    """Axes side by side, with one legend of labels and of what marks mean.
+    """Axes side by side, with one legend: how labels look, and what marks mean.
 
     Needs pgfplots and its library groupplots.
     """
@@ -76,7 +76,7 @@ def group_plot(
         "]",
     ]
     for number, one in enumerate(axes):
-        lines += _axis(one, labels if number == 0 else (), marks if number == 0 else {})
+        lines += _axis(one, looks if number == 0 else {}, marks if number == 0 else {})
     lines += [
         r"\end{groupplot}",
         r"\node[anchor=north] at ([yshift=-0.2cm]current bounding box.south)",
@@ -86,7 +86,7 @@ def group_plot(
     return "\n".join(lines) + "\n"
 
 
-def _axis(axis: LatexAxis, legend: Sequence[str], marks: Mapping[str, str]) -> list[str]:
+def _axis(axis: LatexAxis, legend: Mapping[str, int], marks: Mapping[str, str]) -> list[str]:
     options = [f"title={{{escape(axis.title)}}}", f"xlabel={{{escape(axis.x)}}}"]
     options += [f"ylabel={{{escape(axis.y)}}}"]
     options += [
@@ -98,9 +98,8 @@ def _axis(axis: LatexAxis, legend: Sequence[str], marks: Mapping[str, str]) -> l
     if legend:
         options.append("legend to name=chartlegend")
     lines = [rf"\nextgroupplot[{', '.join(options)}]"]
-    for label in legend:
-        look = _look(list(legend).index(label))
-        lines += [rf"\addlegendimage{{{look}}}", rf"\addlegendentry{{{escape(label)}}}"]
+    for label, look in legend.items():
+        lines += [rf"\addlegendimage{{{_look(look)}}}", rf"\addlegendentry{{{escape(label)}}}"]
     for mark, told in marks.items():
         image = f"gray, only marks, mark={mark}"
         lines += [rf"\addlegendimage{{{image}}}", rf"\addlegendentry{{{escape(told)}}}"]

@@ -119,7 +119,8 @@ def as_latex(table: ScoreTable) -> str:
         most = " & ".join(map(_latex_most, cells))
         behind = " & ".join(map(_latex_behind, cells))
         lines.append(rf"{first} & {escape(task.paper_name)}{mark} & {floor} & {most} \\")
-        lines.append(rf" & & & {behind} \\[2pt]")
+        if any(cell.tried for cell in cells):
+            lines.append(rf" & & & {behind} \\[2pt]")
     lines += [r"\bottomrule", r"\end{tabular}", f"% {_plain(explanation(table))}"]
     return "\n".join(lines) + "\n"
 

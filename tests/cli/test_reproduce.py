@@ -27,8 +27,8 @@ def places(tmp_path: Path) -> list[str]:
 def test_table2_small(tmp_path: Path) -> None:
     command = ["reproduce", "table2", *SMALL, "--steps", "20", *places(tmp_path)]
     text = prlstm(*command)
-    assert "1 cells, 0 of them answered" in in_a_line(text)
-    assert "PR-LSTM on parity_check: done; 1 of 1 cells done" in text
+    assert "1 cell, 0 of them answered" in in_a_line(text)
+    assert "PR-LSTM on parity_check: done; 1 of 1 cell done" in text
     line = re.search(r"parity_check +PR-LSTM +100.0 +(\d+\.\d)", text)
     assert line is not None
     stem = tmp_path / "results" / "table2-hidden_size-4-batch_size-8"
@@ -200,6 +200,17 @@ def wait_until_free(path: Path) -> None:
         with suppress(BlockingIOError), locked(path):
             return
         time.sleep(0.1)
+
+
+def test_a_budget_that_holds_no_cell_says_so(tmp_path: Path) -> None:
+    some = [*TINY, "--tasks", "parity_check", "--models", "lstm,rnn", "--seeds", "1"]
+    # the first cell is begun, as nothing tells how long it takes, and spends all of it
+    text = prlstm(
+        "reproduce", "table2", *some, "--steps", "5", "--budget", "0.1s", *places(tmp_path)
+    )
+    assert "Not begun, as the budget would not hold them: 1 of the cells." in in_a_line(text)
+    text = prlstm("reproduce", "table2", *some, "--steps", "5", *places(tmp_path))
+    assert "Not begun" not in text
 
 
 @pytest.mark.slow

@@ -279,16 +279,16 @@ def test_a_table_and_a_figure_are_made_there(
     real, known = engine.nodes, iter([True, True, False, False])
     monkeypatch.setattr(engine, "nodes", lambda: real() if next(known, True) else [])
     text = in_a_line(prlstm("reproduce", "table2", *table, "--engine", "ray"))
-    assert "1 cells, 0 of them answered" in text
+    assert "1 cell, 0 of them answered" in text
     assert "cpu on Ray (nodes: 2, units at a time: 2)" in text
-    assert "LSTM on parity_check: done; 1 of 1 cells done" in text
+    assert "LSTM on parity_check: done; 1 of 1 cell done" in text
     (row,) = read_results(tmp_path / SCORES)
     assert row["step"] == 20
 
     small = ["--hidden-size", "4", "--batch-size", "8", "--device", "cpu"]
     curve = [*small, *one, "--steps", "120", *places]
     text = in_a_line(prlstm("reproduce", "figure3", *curve, "--engine", "ray"))
-    assert "LSTM on parity_check: done; 1 of 1 cells done" in text
+    assert "LSTM on parity_check: done; 1 of 1 cell done" in text
     made_there = timeless(tmp_path / FIGURE3)
     (tmp_path / FIGURE3).unlink()
     prlstm("reproduce", "figure3", *curve[:-1], str(tmp_path / "here"))

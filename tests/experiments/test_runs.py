@@ -43,7 +43,7 @@ def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Store:
     return Store(tmp_path / "results", tmp_path / "runs", CURVES, lengths=(5, 6, 9))
 
 
-def quiet(event: Event) -> None:
+def quiet(event: Event | Heard) -> None:
     pass
 
 
@@ -317,6 +317,17 @@ def test_a_process_that_dies_is_told_and_the_others_go_on(store: Store) -> None:
     assert failure.startswith("LSTM on parity_check: ")
     assert failure.endswith("another process is training this run")
     assert {row["task"] for row in read_results(store.results / SCORES)} == {"even_pairs"}
+
+
+def test_a_cell_that_is_only_scored_says_how_far_it_was_made(store: Store) -> None:
+    heard: list[Heard] = []
+    cells = [wanted(seeds=1)]
+    work(cells, in_order(cells, REQUEST, store), store, CPU, quiet)
+    for path in store.results.parent.rglob(SCORES):
+        path.unlink()
+    work(cells, in_order(cells, REQUEST, store), store, CPU, heard.append)
+    scoring = {(one.step, one.steps) for one in heard if one.what.startswith("scoring")}
+    assert scoring == {(30, 30)}
 
 
 def test_steps_are_told_now_and_then(store: Store) -> None:

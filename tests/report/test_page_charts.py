@@ -5,10 +5,12 @@ from itertools import pairwise
 
 import pytest
 
-from prlstm.report.chart import Chart, Curve, Panel
+from prlstm.report.chart import Chart, Curve, Panel, as_latex, draw
+from prlstm.report.figures import COLOURS
+from prlstm.report.looks import KNOWN, looks_of
 from prlstm.report.page.axes import MOST_TICKS, Axis
 from prlstm.report.page.colours import CURVES, DARK, LIGHT
-from prlstm.report.page.figures import KNOWN, figure, looks_of
+from prlstm.report.page.figures import LOOKS, figure
 from prlstm.report.page.panels import BOTTOM, LEFT, MOST_POINTS, RIGHT, TOP, drawn
 from prlstm.report.page.words import described
 from prlstm.report.reference import is_alike, reference, with_reference
@@ -103,11 +105,24 @@ def test_a_chart_in_words() -> None:
 
 
 def test_models_keep_their_colours() -> None:
-    looks = looks_of(["other", "LSTM", "PR-LSTM", "more"])
-    assert (looks["PR-LSTM"], looks["LSTM"]) == (KNOWN.index("PR-LSTM"), KNOWN.index("LSTM"))
-    many = looks_of([*KNOWN, *(f"curve {number}" for number in range(2 * CURVES - len(KNOWN)))])
-    assert len(set(many.values())) == 2 * CURVES
-    assert len(looks_of([str(number) for number in range(100)])) == 100
+    looks = looks_of(["other", "LSTM", "PR-LSTM", "more"], LOOKS)
+    assert (looks["PR-LSTM"], looks["LSTM"]) == (KNOWN["PR-LSTM"], KNOWN["LSTM"])
+    models = [label for label in KNOWN if label != "Transformer"]
+    many = looks_of([*models, *map(str, range(LOOKS - len(models)))], LOOKS)
+    assert len(set(many.values())) == LOOKS
+    assert len(looks_of([str(number) for number in range(100)], LOOKS)) == 100
+
+
+def test_models_look_the_same_in_pictures_and_in_latex() -> None:
+    """Whatever stands before them."""
+    look = KNOWN["LSTM"]
+    for others in ([], ["one"], ["one", "two", "three"]):
+        curves = [Curve(label, [1, 2], [1, 2]) for label in (*others, "LSTM")]
+        chart = Chart("", [Panel("", "x", "y", curves)])
+        (axes,) = draw(chart).axes
+        assert axes.lines[-1].get_color() == COLOURS[look]
+        legend = as_latex(chart).partition(r"\addlegendentry{LSTM}")[0]
+        assert f"addlegendimage{{curve{look}, " in legend.splitlines()[-1]
 
 
 def test_numbers_of_a_figure() -> None:

@@ -85,7 +85,8 @@ class Standing:
         rest = "" if left is None else f", {duration(left)} left"
         # within a budget a cell comes again and again
         what = "done" if self.ends is None else "seen"
-        return f"{len(self.done)} of {len(self.cells)} cells {what}{rest}"
+        cells = "cell" if len(self.cells) == 1 else "cells"
+        return f"{len(self.done)} of {len(self.cells)} {cells} {what}{rest}"
 
 
 @contextmanager

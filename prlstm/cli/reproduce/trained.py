@@ -134,6 +134,10 @@ def score_table(name: str, about: str) -> Callable[..., None]:
             if ends is not None:
                 choose = by_gain(asked.cells, request, store, name, ends)
             failures = _make(console, asked, request, store, choose, maker, ends)
+            unseen = sum(not store.answers(cell, request) for cell in asked.cells)
+            if ends is not None and unseen:
+                said = f"Not begun, as the budget would not hold them: {unseen} of the cells."
+                console.print(said, highlight=False)
             table = _table(asked, out)
             _print_table(console, asked, table)
             written = write_table(table, out / f"{name}{asked.suffix}")
@@ -259,7 +263,8 @@ def _make(
     cells = asked.cells
     done = {number for number, cell in enumerate(cells) if not store.missing(cell, request)}
     console.print(
-        f"{asked.experiment.title}: {len(cells)} cells, {len(done)} of them answered by rows in "
+        f"{asked.experiment.title}: {len(cells)} cell{'s' * (len(cells) != 1)}, {len(done)} of "
+        "them answered by rows in "
         f"{store.results}; {asked.steps:,} steps on {maker.place}",
         highlight=False,
         markup=False,

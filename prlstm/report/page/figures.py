@@ -4,12 +4,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from prlstm.report.chart import TOLD, Chart, Panel
+from prlstm.report.looks import looks_of
 from prlstm.report.page.colours import CURVES
 from prlstm.report.page.panels import FEW, DrawnPanel, Mark, drawn, end_mark, point_mark
 from prlstm.report.page.words import number
 
-# what stands for a model has its colour in every figure
-KNOWN = ("PR-LSTM", "LSTM", "Transformer", "RNN", "Stack-RNN", "Tape-RNN")
+# behind the last colour they come again, thinner
+LOOKS = 2 * CURVES
 # lines of a table of numbers
 MOST_LINES = 16
 
@@ -47,7 +48,7 @@ class Figure:
 
 def figure(name: str, chart: Chart, origins: Iterable[int] = ()) -> Figure:
     """The figure of a chart."""
-    looks = looks_of(chart.labels)
+    looks = looks_of(chart.labels, LOOKS)
     curves = [curve for panel in chart.panels for curve in panel.curves]
     few = {curve.label for curve in curves} - {c.label for c in curves if len(c.x) > FEW}
     ends = dict.fromkeys(curve.end for curve in curves)
@@ -63,16 +64,6 @@ def figure(name: str, chart: Chart, origins: Iterable[int] = ()) -> Figure:
         [_numbers(panel) for panel in chart.panels if any(len(c.x) for c in panel.curves)],
         sorted(set(origins)),
     )
-
-
-def looks_of(labels: Sequence[str]) -> dict[str, int]:
-    """The number of the colour of every label: known ones have theirs, the others what is left."""
-    fixed = {label: KNOWN.index(label) for label in labels if label in KNOWN}
-    # behind the last colour they come again, thinner
-    free = [look for look in range(2 * CURVES) if look not in fixed.values()]
-    others = [label for label in labels if label not in fixed]
-    rest = {label: free[place % len(free)] for place, label in enumerate(others)}
-    return {label: (fixed | rest)[label] for label in labels}
 
 
 def _numbers(panel: Panel) -> NumberTable:
