@@ -15,12 +15,15 @@ class Answers {
   show(reading) {
     if (reading !== this.reading) this.body.replaceChildren();
     this.reading = reading;
-    const { answers, model, word } = reading;
+    const { answers, model, word, prefixes } = reading;
     for (let at = this.body.rows.length; at < answers.length; at++) {
       this.body.append(this.row(model, answers[at], word[at]));
     }
-    const left = word.length - answers.length;
-    this.progress.textContent = left ? `${answers.length} of ${word.length} prefixes are read …` : "";
+    this.progress.textContent = [
+      answers.length < prefixes ? `${answers.length} of ${prefixes} prefixes are read …` : "",
+      prefixes < word.length
+        ? `The first ${prefixes} of ${word.length} prefixes are answered: each has as many answers as tokens.` : "",
+    ].join(" ").trim();
   }
 
   row(model, answer, token) {

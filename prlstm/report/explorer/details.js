@@ -27,7 +27,7 @@ const MOST_WRITTEN = 40;
 
 function coveredText({ model, cells }, node) {
   const covered = cells.slice(node.start - 1, node.stop);
-  const symbols = covered.map((id) => (id === model.empty ? "_" : symbolOf(model, id)));
+  const symbols = covered.map((id) => (id === model.empty ? EMPTY : symbolOf(model, id)));
   if (symbols.length <= MOST_WRITTEN) return symbols.join("");
   return `${symbols.slice(0, MOST_WRITTEN).join("")}… (${symbols.length} cells)`;
 }

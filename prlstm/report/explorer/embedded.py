@@ -16,7 +16,7 @@ KNOWN = (
     "even_pairs", "modular_arithmetic", "parity_check",
     "cycle_navigation", "missing_duplicate_string", "bucket_sort",
 )  # fmt: skip
-# tokens of a word with an answer for each: its prefixes are answered in merges of its square
+# prefixes that are answered where each token has an answer: that many take merges of their square
 MOST_ANSWERED = 128
 # where the weights of a PR-LSTM stand
 CELL, READOUT = "network.layer.layers.0.", "network.readout.linear."
@@ -40,7 +40,8 @@ def embedded(folder: Path) -> dict[str, Any]:
         "answers": list(task.answer_symbols),
         # an answer for every token, or one for the word
         "many": not task.single_output,
-        "most": MOST if task.single_output else MOST_ANSWERED,
+        "most": MOST,
+        "prefixes": MOST if task.single_output else MOST_ANSWERED,
         "shapes": [list(weight.shape) for weight in weights],
         "weights": base64.b64encode(values.numpy().astype("<f4").tobytes()).decode(),
     }

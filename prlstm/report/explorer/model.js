@@ -4,7 +4,7 @@ const sigmoid = (x) => 1 / (1 + Math.exp(-x));
 // states that are kept: some tens of megabytes
 const MOST_STATES = 30000;
 
-/** weight @ z + bias, with rows of z.length weights; sums are of 64 bits. */
+/** weight @ z + bias, with rows of z.length weights. Weights have 32 bits, all that is computed 64. */
 function affine({ weight, bias }, z) {
   const width = z.length;
   const out = new Float64Array(bias.length);
@@ -21,8 +21,8 @@ function gatedBlock(layer, z, cells) {
   const gates = affine(layer, z);
   const size = gates.length / (cells.length + 3);
   const [i, o, u] = [0, 1, 2].map((gate) => (cells.length + gate) * size);
-  const h = new Float32Array(size);
-  const c = new Float32Array(size);
+  const h = new Float64Array(size);
+  const c = new Float64Array(size);
   for (let at = 0; at < size; at++) {
     let sum = sigmoid(gates[i + at]) * Math.tanh(gates[u + at]);
     cells.forEach((cell, n) => (sum += sigmoid(gates[n * size + at]) * cell[at]));
@@ -81,7 +81,7 @@ class Model {
     // one number for a pair of numbers
     const pair = left.number * 2 ** 26 + right.number;
     if (!this.merges.has(pair)) {
-      const both = new Float32Array(2 * this.hidden);
+      const both = new Float64Array(2 * this.hidden);
       both.set(left.h);
       both.set(right.h, this.hidden);
       let state = gatedBlock(this.composition, both, [left.c, right.c]);

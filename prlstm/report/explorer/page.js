@@ -90,6 +90,14 @@ class Page {
     this.offerUndo();
   }
 
+  /** Typed back, or kept twice around a text that could not be read: a step back would change nothing. */
+  dropStepToItself() {
+    if (this.earlier.at(-1) !== this.text) return;
+    this.earlier.pop();
+    this.typing = false;
+    this.offerUndo();
+  }
+
   typed() {
     // one step back undoes all that was typed in one go
     if (!this.typing) this.remember();
@@ -112,8 +120,9 @@ class Page {
       return;
     }
     this.remember();
-    this.write(showWord(current, TASKS[current.task].draw(length)));
-    this.read("");
+    const word = TASKS[current.task].draw(length);
+    this.write(showWord(current, word));
+    this.read(word.length === length ? "" : `${current.title} has no word of length ${length}. `);
   }
 
   flip(place) {
@@ -159,6 +168,7 @@ class Page {
     find("outcome").inert = advice !== undefined;
     if (advice !== undefined) return;
     this.text = find("word").value;
+    this.dropStepToItself();
     const page = this;
     const reading = new Reading(current, word);
     function* work() {

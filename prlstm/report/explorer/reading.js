@@ -3,8 +3,8 @@
 
 // milliseconds of work, then the page is given time to breathe
 const SLICE = 12;
-// a smaller change of a state is rounding
-const ROUNDING = 1e-6;
+// a smaller change of a state is in no number that is shown
+const UNSEEN = 1e-6;
 
 /** Run a generator to its end in slices, `tick` after each; gives a function that stops it. */
 function inSlices(work, tick) {
@@ -43,12 +43,17 @@ class Reading {
     );
   }
 
-  /** Answer every prefix; yields after every answer. */
+  /** How many prefixes are answered. */
+  get prefixes() {
+    return Math.min(this.word.length, this.model.prefixes);
+  }
+
+  /** Answer every prefix, or the first of many; yields after every answer. */
   *read() {
     const { model, word } = this;
     const empty = model.leaf(model.empty);
     let carry = new Carry();
-    for (let count = 1; count <= word.length; count++) {
+    for (let count = 1; count <= this.prefixes; count++) {
       carry = carry.push(model, model.leaf(word[count - 1]));
       let behind = carry;
       const states = [];
@@ -76,7 +81,7 @@ class Reading {
       const old = before.tree.nodes[at].state;
       if (old === node.state) return 0;
       const change = distance(node.state.h, old.h);
-      return change > ROUNDING ? change : 0;
+      return change > UNSEEN ? change : 0;
     });
   }
 }

@@ -8,7 +8,7 @@ class Tokens {
     this.row.setAttribute("aria-label", "Tokens: arrows move, Enter flips");
     const count = reading.word.length;
     this.cells = reading.cells.map((_, at) => {
-      const cell = at < count ? made("button", "explorer-token") : made("span", "explorer-cell", "_");
+      const cell = at < count ? made("button", "explorer-token") : made("span", "explorer-cell", EMPTY);
       const wide = layout.strips ? layout.pitch : 32;
       cell.style.left = `${layout.centre(at + 1) - wide / 2}px`;
       cell.style.width = `${wide}px`;

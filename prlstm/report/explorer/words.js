@@ -14,6 +14,9 @@ function readWord(model, text) {
   return { word };
 }
 
+// an empty cell: no alphabet has it, and explorer.html says it
+const EMPTY = "∅";
+
 const showWord = (model, word) => word.map((token) => model.symbols[token]).join("");
 const symbolOf = (model, token) => model.symbols[token].trim();
 const showAnswer = (model, classes) => classes.map((one) => model.answers[one]).join("");
