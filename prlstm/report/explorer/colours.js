@@ -22,9 +22,12 @@ function colourOf(element, name) {
   return [...pen.getImageData(0, 0, 1, 1).data].slice(0, 3);
 }
 
+const groundOf = (element) => colourOf(element, "--raised");
+const WHITE = [255, 255, 255];
+
 class Colours {
-  constructor(element) {
-    const zero = colourOf(element, "--raised");
+  /** `zero` is the colour of nothing, what they are seen on. */
+  constructor(zero) {
     const { below, above } = ENDS[zero[0] + zero[1] + zero[2] > 384 ? "light" : "dark"];
     this.table = Array.from({ length: STEPS }, (_, step) => {
       const value = (2 * step) / (STEPS - 1) - 1;

@@ -13,7 +13,7 @@ function squeezed(picture, height) {
 
 function drawHeat(canvas, { tree }, layout, colours) {
   const columns = layout.strips ? 1 : FEATURES;
-  const sharp = Math.min(window.devicePixelRatio || 1, WIDEST / layout.width);
+  const sharp = Math.min(layout.sharp, WIDEST / layout.width);
   [canvas.width, canvas.height] = [layout.width * sharp, layout.height * sharp];
   canvas.style.width = `${layout.width}px`;
   canvas.style.height = `${layout.height}px`;
@@ -22,8 +22,8 @@ function drawHeat(canvas, { tree }, layout, colours) {
   pen.imageSmoothingEnabled = false;
   let picture = colours.picture(tree.nodes.map((node) => node.state.h), columns);
   if (layout.strips) picture = squeezed(picture, Math.round(layout.high * sharp));
-  // a hair between strips tells them apart
-  const hair = layout.strips ? 1 : 0;
+  // a hair between strips tells them apart, as long as it is no more than that
+  const hair = layout.strips ? Math.min(1, layout.pitch / 10) : 0;
   for (const { index } of tree.nodes) {
     const { x, y, wide, high } = layout.places[index];
     pen.drawImage(picture, index * columns, 0, columns, picture.height, x, y, wide - hair, high);

@@ -1,11 +1,18 @@
 // Where everything stands: a column for each cell, a row for each step of the plan. A result stands
 // in the column of the last cell that it covers.
 
-// as wide as this a tape is drawn as a tree, wider ones as strips
-const MOST_COLUMNS = 40;
 const MARGIN = 60;
 // of the box that scrolls, both sides together
 const PADDING = 32;
+// `room` is what a box has for a drawing, `sharp` how many pixels of a canvas a CSS pixel has. A tape of
+// at most `columns` cells is drawn as a tree, a longer one as strips; their columns are at least `tree`
+// and `strip` wide. A screen is scrolled where that is too wide, paper is not.
+const SCREEN = {
+  room: (box) => box.clientWidth - PADDING, sharp: () => window.devicePixelRatio || 1,
+  columns: 40, tree: 42, strip: 10,
+};
+// A4 between the margins of the page, which does not have its width yet when it is drawn for
+const PAPER = { room: () => 660, sharp: () => 4, columns: 22, tree: 26, strip: 0 };
 const TOKENS = 44;
 const OUTCOMES = 40;
 // features in a line of a node's heat map
@@ -25,14 +32,16 @@ function rowsOf(tree, strips) {
   return sorted;
 }
 
-/** Sizes and places in CSS pixels. `room` is how wide it may be without being scrolled. */
-function layOut(reading, room) {
+/** Sizes and places in CSS pixels. `room` is how wide the drawing may be without being cut. */
+function layOut(reading, medium, room) {
   const { tree, model, cells } = reading;
-  const strips = cells.length > MOST_COLUMNS;
-  const fitting = Math.floor((room - MARGIN - 4) / cells.length);
-  const pitch = strips ? Math.max(10, fitting) : Math.min(62, Math.max(42, fitting));
+  const strips = cells.length > medium.columns;
+  const share = (room - MARGIN - 4) / cells.length;
+  // whole pixels are sharp, but parts of one are all that a long word has on paper
+  const fitting = share < 10 ? share : Math.floor(share);
+  const pitch = strips ? Math.max(medium.strip, fitting) : Math.min(62, Math.max(medium.tree, fitting));
   // of one feature
-  const side = pitch < 52 ? 4 : 5;
+  const side = pitch < 36 ? 3 : pitch < 52 ? 4 : 5;
   const high = strips ? Math.min(44, model.hidden) : side * Math.ceil(model.hidden / FEATURES);
   const gap = strips ? 10 : 26;
   const rows = rowsOf(tree, strips);
@@ -49,7 +58,7 @@ function layOut(reading, room) {
   });
   const end = TOKENS + rows.length * (high + gap);
   return {
-    strips, pitch, high, gap, rows, places,
+    strips, pitch, high, gap, rows, places, sharp: medium.sharp(),
     centre: (cell) => MARGIN + (cell - 0.5) * pitch,
     width: MARGIN + cells.length * pitch + 4,
     outcomes: end - gap + 14,

@@ -11,9 +11,10 @@ class Page {
     this.built = new Map();
     [this.earlier, this.text, this.reading, this.light] = [[], null, null, null];
     this.stop = () => {};
-    this.colours = new Colours(find("scroll"));
+    this.colours = new Colours(groundOf(find("scroll")));
     this.view = new TreeView(
       find("scroll"),
+      SCREEN,
       (place) => this.flip(place),
       (node) => this.details.show(this.reading, node, this.colours, this.light),
     );
@@ -43,12 +44,14 @@ class Page {
     find("plain").addEventListener("click", () => this.hideChange());
     this.pick();
     this.redrawWhenColoursOrSizesChange();
+    window.addEventListener("beforeprint", () => this.drawOnPaper());
+    window.addEventListener("afterprint", () => this.clearPaper());
   }
 
   redrawWhenColoursOrSizesChange() {
     let width = 0;
     const redraw = () => {
-      this.colours = new Colours(find("scroll"));
+      this.colours = new Colours(groundOf(find("scroll")));
       this.colours.scale(find("scale"));
       if (this.reading) this.view.show(this.reading, this.colours, this.light);
     };
@@ -56,9 +59,30 @@ class Page {
     new MutationObserver(redraw).observe(document.documentElement, { attributeFilter: ["data-theme"] });
     new ResizeObserver(() => {
       const { clientWidth } = find("scroll");
-      if (clientWidth !== width) redraw();
+      // none at all: hidden, as on paper
+      if (clientWidth === 0 || clientWidth === width) return;
       width = clientWidth;
+      redraw();
     }).observe(find("scroll"));
+  }
+
+  /** A drawing of its own for paper: the one on the screen stays as it is, and where it is scrolled. */
+  drawOnPaper() {
+    const { reading, light } = this;
+    if (!reading) return;
+    const colours = new Colours(WHITE);
+    const onSelect = (node) => this.details.show(reading, node, colours, light);
+    const view = new TreeView(find("paper"), PAPER, () => {}, onSelect);
+    view.show(reading, colours, light);
+    view.select(this.view.selected);
+    colours.scale(find("scale"));
+  }
+
+  clearPaper() {
+    if (!this.reading) return;
+    find("paper").replaceChildren();
+    this.details.show(this.reading, this.view.selected, this.colours, this.light);
+    this.colours.scale(find("scale"));
   }
 
   /** Another model: the word stays if it is one of its language. */

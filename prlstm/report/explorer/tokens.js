@@ -9,7 +9,7 @@ class Tokens {
     const count = reading.word.length;
     this.cells = reading.cells.map((_, at) => {
       const cell = at < count ? made("button", "explorer-token") : made("span", "explorer-cell", EMPTY);
-      const wide = layout.strips ? layout.pitch : 32;
+      const wide = layout.strips ? layout.pitch : Math.min(32, layout.pitch - 4);
       cell.style.left = `${layout.centre(at + 1) - wide / 2}px`;
       cell.style.width = `${wide}px`;
       if (at >= count) cell.title = "an empty cell: an answer is read here";

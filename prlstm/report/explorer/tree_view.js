@@ -1,9 +1,9 @@
 // The drawing: tokens above, the tree with a heat map at each node, answers below.
 
 class TreeView {
-  /** `onFlip` is told of the place of a token, `onSelect` of a node. */
-  constructor(box, onFlip, onSelect) {
-    Object.assign(this, { box, onFlip, onSelect, shape: "", selected: null });
+  /** `medium` is what the box is on; `onFlip` is told of the place of a token, `onSelect` of a node. */
+  constructor(box, medium, onFlip, onSelect) {
+    Object.assign(this, { box, medium, onFlip, onSelect, shape: "", selected: null });
   }
 
   /** Draw a reading; `light` tells what a flip has changed: its place, the reading before, norms. */
@@ -19,12 +19,14 @@ class TreeView {
   }
 
   build() {
-    const { reading, box } = this;
-    this.layout = layOut(reading, box.clientWidth - PADDING);
+    const { reading, box, medium } = this;
+    this.layout = layOut(reading, medium, medium.room(box));
     const { layout } = this;
     const drawing = made("div", layout.strips ? "explorer-drawing explorer-strips" : "explorer-drawing");
     drawing.style.width = `${layout.width}px`;
     drawing.style.height = `${layout.height}px`;
+    // letters of strips, which stand side by side without a gap
+    drawing.style.setProperty("--explorer-letter", `${Math.min(12, 1.6 * layout.pitch)}px`);
     this.canvas = made("canvas");
     this.tokens = new Tokens(reading, layout, this.onFlip);
     drawing.innerHTML =
@@ -112,7 +114,7 @@ class TreeView {
     row.ariaHidden = "true";
     this.outcome = this.reading.cells.map((_, at) => {
       const cell = made("span");
-      const wide = this.layout.strips ? this.layout.pitch : 24;
+      const wide = this.layout.strips ? this.layout.pitch : Math.min(24, this.layout.pitch);
       cell.style.left = `${this.layout.centre(at + 1) - wide / 2}px`;
       cell.style.top = `${this.layout.outcomes}px`;
       cell.style.width = `${wide}px`;

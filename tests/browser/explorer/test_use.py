@@ -129,6 +129,16 @@ def test_the_sign_of_an_empty_cell_is_in_no_alphabet(page: "Page") -> None:
         assert page.locator("#explorer-details dd code").inner_text().endswith(sign)
 
 
+def test_a_narrow_token_is_as_high_as_there_is_room(page: "Page") -> None:
+    page.fill("#explorer-word", "01" * 40)
+    expect(page.locator(".explorer-token")).to_have_count(80)
+    page.locator(".explorer-outcomes span").nth(3).scroll_into_view_if_needed()
+    box = page.locator(".explorer-token").nth(3).bounding_box()
+    assert box
+    page.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] + 6)
+    expect(page.locator("#explorer-said")).to_contain_text("Token 4 flipped")
+
+
 def test_names_of_models_are_not_cut(page: "Page") -> None:
     cut = page.locator("#explorer-model").evaluate(
         """(list) => {
