@@ -186,7 +186,7 @@ def equal_in_half_precision(rank: int, world: int) -> None:
 
 def bytes_do_not_grow(rank: int, world: int) -> None:
     layer = made(2)
-    header, state = 512, B * 2 * H * 8
+    header, state = 32, B * 2 * H * 8
     sent, most = {}, {}
     for length in (world * 16, world * 64, world * 1024, 1003, 2006, 4012):
         part = partition(length, world)[rank]
@@ -203,10 +203,22 @@ def bytes_do_not_grow(rank: int, world: int) -> None:
     assert sent[1003] == sent[2006] == sent[4012] <= header + 8 * 2 * state
 
 
-def refused(split: SplitSequence, *args: Any, **named: Any) -> str:
+def equal_where_merges_alone_are_trained(rank: int, world: int) -> None:
+    layer = made(2)
+    for name, weight in layer.named_parameters():
+        weight.requires_grad_("layers.0.leaf" not in name and "layers.1" not in name)
+    # the last part is a token, which is not merged
+    length = 2 * world - 1
+    ids = torch.randint(D, (B, length), generator=torch.Generator().manual_seed(3))
+    for output in ("all", "last"):
+        compare(rank, layer, ids, partition(length, world), output=output)
+        compare(rank, layer, tokens(length), partition(length, world), output=output)
+
+
+def refused(call: Callable[..., object], *args: Any, **named: Any) -> str:
     """What all ranks say."""
     try:
-        split(*args, **named)
+        call(*args, **named)
     except ValueError as wrong:
         said: list[Any] = [None] * dist.get_world_size()
         dist.all_gather_object(said, str(wrong))
@@ -237,6 +249,13 @@ def wrong_use_is_named_on_every_rank(rank: int, world: int) -> None:
     other = SplitSequence(PRLSTM(D, H + odd, batch_first=True, dtype=torch.float64))
     assert f"hidden_size={H} on rank 0, hidden_size={H + 1}" in refused(other, x)
     assert "gradient of input=False on rank 0" in refused(split, tokens(8).requires_grad_(odd))
+    for k in (0, 1):
+        frozen = made(2)
+        frozen.layers[k].requires_grad_(not odd)
+        assert refused(SplitSequence(frozen), x) == (
+            f"ranks disagree: gradient of weights of layer {k}=True on rank 0, gradient of weights "
+            f"of layer {k}=False on rank {world - 1}; expected the same on every rank"
+        )
     # the first part divides by nothing, so that every part is many blocks
     said = refused(split, tokens(511 if rank == 0 else 512))
     assert "part 0 is made of 9 blocks of the tree, expected at most 8" in said
@@ -244,6 +263,30 @@ def wrong_use_is_named_on_every_rank(rank: int, world: int) -> None:
     _, state = made()(tokens(511))
     said = refused(split, tokens(512), state.detach())
     assert "after 511 leaves" in said
+    with torch.no_grad():
+        _, state = made(2)(tokens(512))
+    for tensor in state.pending[1].blocks[-1]:
+        tensor.requires_grad_(odd)
+    said = refused(SplitSequence(made(2)), tokens(512), state)
+    assert "gradient of hx of layer 1=False on rank 0" in said
+    # and nobody is out of step
+    compare(rank, made(), tokens(37), partition(37, world))
+
+
+def weights_that_differ_are_not_summed(rank: int, world: int) -> None:
+    odd = rank == world - 1
+    for wide, narrow in ((PRLSTM(D, H + 1), PRLSTM(D, H)), (PRLSTM(D, H).double(), PRLSTM(D, H))):
+        said = refused(sum_gradients, wide if odd else narrow)
+        assert "weight layers.0.compose.bias=(25,) of torch.float32 on rank 0" in said
+        assert "and 3 more; expected the same" in said
+    frozen = made()
+    frozen.layers[0].leaf.bias.requires_grad_(not odd)
+    assert refused(sum_gradients, frozen) == (
+        "ranks disagree: weight layers.0.leaf.bias=(15,) of torch.float64 on rank 0, weight "
+        f"layers.0.leaf.bias=frozen on rank {world - 1}; expected the same on every rank"
+    )
+    said = refused(sum_gradients, nn.Sequential(frozen) if odd else frozen)
+    assert "=nothing on rank" in said
     # and nobody is out of step
     compare(rank, made(), tokens(37), partition(37, world))
 
@@ -345,7 +388,19 @@ def a_rank_that_dies_is_an_error(rank: int, world: int) -> None:
     split(x)
     if rank == 1:
         os._exit(0)
-    lost(rank, lambda: split(x), says="comparing shapes")
+    lost(rank, lambda: split(x), says="comparing arguments")
+
+
+def a_rank_that_dies_is_an_error_to_all_who_stay(rank: int, world: int) -> None:
+    split, x = SplitSequence(made()), tokens(8)
+    split(x)
+    if rank == 1:
+        os._exit(0)
+    start = time.perf_counter()
+    lost(rank, lambda: split(x), says="comparing arguments")
+    # the group's timeout is 4 seconds; nobody has learned of it because another one ended
+    time.sleep(max(0.0, start + 6 - time.perf_counter()))
+    assert time.perf_counter() - start < 7
 
 
 def a_rank_that_dies_before_going_backward_is_an_error(rank: int, world: int) -> None:
@@ -361,7 +416,7 @@ def a_rank_that_hangs_is_an_error(rank: int, world: int) -> None:
         # the group's timeout is 4 seconds
         time.sleep(8)
         os._exit(0)
-    lost(rank, lambda: split(x), says="comparing shapes")
+    lost(rank, lambda: split(x), says="comparing arguments")
 
 
 def work_is_counted(rank: int, world: int) -> None:
@@ -382,7 +437,7 @@ def work_is_counted(rank: int, world: int) -> None:
             split(x, output=output)
             known = work(lengths, rank, last=output == "last")
             assert (merges, calls) == (known.merges, known.calls)
-            assert split.ranks.sent_bytes == 512 + known.states * 2 * H * 8
+            assert split.ranks.sent_bytes == 32 + known.states * 2 * H * 8
             # all ranks together: little more than one process
             if length > 100:
                 shared = torch.tensor(merges)

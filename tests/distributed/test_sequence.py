@@ -16,12 +16,14 @@ EQUAL = (
     "equal_for_ids",
     "equal_in_parts_by_hand",
     "equal_from_a_state",
+    "equal_where_merges_alone_are_trained",
     "equal_without_gradients",
     "equal_unbatched_and_time_first",
     "equal_in_half_precision",
     "bytes_do_not_grow",
     "work_is_counted",
     "wrong_use_is_named_on_every_rank",
+    "weights_that_differ_are_not_summed",
 )
 MODELS = (
     "data_parallel",
@@ -34,6 +36,7 @@ LOST = (
     "a_rank_that_dies_is_an_error",
     "a_rank_that_dies_before_going_backward_is_an_error",
     "a_rank_that_hangs_is_an_error",
+    "a_rank_that_dies_is_an_error_to_all_who_stay",
 )
 GROUPS = [
     Group(2, 20, EQUAL + MODELS),
@@ -41,7 +44,8 @@ GROUPS = [
     Group(4, 20, EQUAL),
     Group(3, 20, LOST[:1]),
     Group(2, 20, LOST[1:2]),
-    Group(2, 4, LOST[2:]),
+    Group(2, 4, LOST[2:3]),
+    Group(4, 4, LOST[3:]),
 ]
 
 pytestmark = pytest.mark.cluster

@@ -1,22 +1,26 @@
 """How a sequence is cut, and what the ranks' blocks make up: integers and symbols, one process."""
 
 import json
+import re
 import subprocess
 import sys
+from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
 
 import pytest
 import torch
+import torch.distributed as dist
 from hypothesis import given
 from hypothesis import strategies as st
 
 from prlstm import PRLSTM
 from prlstm.distributed import SplitSequence, partition
 from prlstm.distributed.sequence.parts import MOST_PIECES, UNEVEN, all_pieces, pieces
-from prlstm.distributed.sequence.ranks import HEADER, _header, _text
+from prlstm.distributed.sequence.ranks import HEADER, Ranks, _disagreement
 from prlstm.distributed.sequence.roots import extended
 from prlstm.tree import Carry, Node, tree_extend
+from tests.compare import assert_rel
 from tests.distributed.sequence_ranks import ROOT
 from tests.tree.symbols import Symbols
 
@@ -102,12 +106,46 @@ def test_what_cannot_be_split_is_named() -> None:
         SplitSequence(torch.nn.LSTM(3, 4))  # type: ignore[arg-type]
 
 
+@pytest.fixture
+def alone() -> Iterator[None]:
+    """A group of this process only."""
+    dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
+    yield
+    dist.destroy_process_group()
+
+
+@pytest.mark.usefixtures("alone")
 @pytest.mark.parametrize("said", ["short", 'quotes "' * 200, "Größe, größer " * 100])
-def test_a_refusal_fits_a_header(said: str) -> None:
-    text = json.dumps({"refused": said})
-    header = _header(7, text, torch.device("cpu"))
-    assert len(header) == HEADER
-    assert json.loads(_text(header[8:]))["refused"][:20] == said[:20]
+def test_a_refusal_is_told_whole(said: str) -> None:
+    ranks, cpu = Ranks(), torch.device("cpu")
+    assert ranks.agree(7, {"cell": said}, cpu) == [7]
+    assert ranks.sent_bytes == HEADER == 32
+    with pytest.raises(ValueError, match=re.escape(f"rank 0 refused: {said}")):
+        ranks.agree(0, ValueError(said), cpu)
+
+
+def test_a_disagreement_names_what_differs() -> None:
+    said = [{"a": 1, "b": 2}, {"b": 2, "c": 3}, {"a": 1, "b": 5}]
+    assert str(_disagreement(said)) == (  # type: ignore[arg-type]
+        "ranks disagree: a=1 on rank 0, a=nothing on rank 1; b=2 on rank 0, b=5 on rank 2; "
+        "c=nothing on rank 0, c=3 on rank 1; expected the same on every rank"
+    )
+    many = [{f"weight {n}": f"({n + more},)" for n in range(9)} for more in (0, 1)]
+    assert "weight 2=(2,) on rank 0, weight 2=(3,) on rank 1; and 6 more; expected" in str(
+        _disagreement(many)  # type: ignore[arg-type]
+    )
+
+
+@pytest.mark.usefixtures("alone")
+def test_dropout_acts_between_layers() -> None:
+    layer, x = PRLSTM(3, 16, 3, dropout=0.5, batch_first=True), torch.randn(2, 9, 3)
+    split = SplitSequence(layer)
+    found = []
+    for read in (layer, split):
+        torch.manual_seed(0)
+        found.append(read(x)[0])
+    assert_rel("out", *found, 1e-6)
+    assert not torch.allclose(found[1], layer.eval()(x)[0], atol=1e-3)
 
 
 @pytest.mark.slow

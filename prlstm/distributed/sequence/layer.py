@@ -94,7 +94,10 @@ class SplitSequence(nn.Module):
                 x = F.dropout(x, layer.dropout, layer.training)
             # the layers below the top one owe it every position
             last = given.last and k == layer.num_layers - 1
-            reads.append(read_part(reader, x, given.carry(k), places, self.ranks, last=last))
+            carry, trained = given.carry(k), is_trained(layer.layers[k])
+            reads.append(
+                read_part(reader, x, carry, places, self.ranks, last=last, trained=trained)
+            )
             x = reads[-1].h
         return reads
 
@@ -134,27 +137,42 @@ class _Given:
 
     def said(self, layer: PRLSTM) -> Said:
         """What must be the same on every rank, by the names that errors use."""
-        weights = list(layer.parameters())
-        watched = torch.is_grad_enabled()
-        x, hx = self.batch.x, self.hx
-        nodes = [] if hx is None else [n for p in hx.pending for half in p for n in half if n]
-        return {
+        x = self.batch.x
+        said: dict[str, str | int | bool] = {
             "batch": x.shape[0],
             "batched": self.batch.batched,
             "input type": str(x.dtype),
-            "weights' type": str(weights[0].dtype),
+            "weights' type": str(next(layer.parameters()).dtype),
             "input_size": layer.input_size,
             "hidden_size": layer.hidden_size,
             "num_layers": layer.num_layers,
             "refine": layer.refine,
-            "cell": layer.cell[:40],
+            "cell": layer.cell,
             "output": "last" if self.last else "all",
             "leaves before": self.seen,
-            # ranks that go backward exchange gradients
-            "gradient of input": watched and x.requires_grad,
-            "gradient of hx": watched and any(t.requires_grad for node in nodes for t in node),
-            "gradient of weights": watched and any(weight.requires_grad for weight in weights),
+            # ranks that go backward exchange gradients, layer by layer
+            "gradient of input": torch.is_grad_enabled() and x.requires_grad,
         }
+        for k, cell in enumerate(layer.layers):
+            said[f"gradient of weights of layer {k}"] = is_trained(cell)
+            said[f"gradient of hx of layer {k}"] = torch.is_grad_enabled() and any(
+                tensor.requires_grad for tensor in self._kept(k)
+            )
+        return said
+
+    def _kept(self, layer: int) -> list[Tensor]:
+        """What a layer goes on from."""
+        if self.hx is None:
+            return []
+        pending = self.hx.pending[layer]
+        return [
+            t for half in (pending.blocks, pending.folds) for node in half if node for t in node
+        ]
+
+
+def is_trained(cell: nn.Module) -> bool:
+    """Whether a gradient of some weight is wanted."""
+    return torch.is_grad_enabled() and any(weight.requires_grad for weight in cell.parameters())
 
 
 def _read(layer: PRLSTM, input: Tensor, hx: State | None, output: str) -> _Given:

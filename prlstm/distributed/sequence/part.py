@@ -39,10 +39,12 @@ def read_part(
     ranks: Ranks,
     *,
     last: bool,
+    trained: bool,
 ) -> Read:
     """Read this rank's part `x` (B, T, D), or ids (B, T), made of the pieces `places` gives it.
 
-    With `last` nobody reads but the end of the sequence.
+    With `last` nobody reads but the end of the sequence; with `trained` some weight of the layer
+    wants a gradient.
     """
     merge = reader.functions(x.flatten(0, 1))[1]
     mine = places[ranks.rank]
@@ -51,6 +53,9 @@ def read_part(
                for part, piece in zip(parts, mine, strict=True)]  # fmt: skip
     # the last rank's too, for the sake of equal sizes: nobody reads them
     roots = _padded([done.read for done in reduced], max(map(len, places)))
+    if trained:
+        # a token alone was not merged: where only merges are trained its rank goes backward too
+        roots = tuple(t.requires_grad_() if t.is_floating_point() else t for t in roots)
     exchanged = gathered(ranks, roots)
     before = [
         (piece.level, tuple(t[rank, :, n : n + 1] for t in exchanged))

@@ -1,5 +1,6 @@
 """The ranks that share a sequence: what they tell each other, counted in bytes."""
 
+import hashlib
 import json
 from collections.abc import Callable, Mapping
 
@@ -7,8 +8,12 @@ import torch
 import torch.distributed as dist
 from torch import Tensor
 
-# bytes of what a rank says of its arguments before anything is computed
-HEADER = 512
+# bytes that tell how long a part is, how long the text of what a rank says of its arguments, and
+# whether that text is the one of the others
+NUMBER, DIGEST = 8, 16
+HEADER = 2 * NUMBER + DIGEST
+# of what ranks disagree in, so much is told
+MOST_TOLD = 3
 
 Said = Mapping[str, str | int | bool]
 
@@ -61,13 +66,16 @@ class Ranks:
         different things, all ranks raise the same `ValueError`.
         """
         refused = isinstance(said, Exception)
-        text = json.dumps({"refused": str(said)} if refused else said)
-        headers = self.all_gather(_header(length, text, device), "comparing shapes").cpu()
-        lengths = headers[:, :8].contiguous().view(torch.int64)[:, 0].tolist()
-        texts = headers[:, 8:]
-        if refused or bool((texts != texts[0]).any()):
-            raise _disagreement([json.loads(_text(row)) for row in texts])
-        return lengths
+        text = json.dumps({"refused": str(said)} if refused else said).encode()
+        headers = self.all_gather(_header(length, text, device), "comparing arguments").cpu()
+        numbers = headers[:, : 2 * NUMBER].contiguous().view(torch.int64)
+        digests = headers[:, 2 * NUMBER :]
+        if refused or bool((digests != digests[0]).any()):
+            # only now is it told in words, which may be long
+            words = _as_bytes(text.ljust(int(numbers[:, 1].max())), device)
+            rows = self.all_gather(words, "comparing arguments").tolist()
+            raise _disagreement([json.loads(bytes(row)) for row in rows])
+        return numbers[:, 0].tolist()
 
     def _together(self, call: Callable[[], object], what: str) -> None:
         try:
@@ -79,29 +87,28 @@ class Ranks:
             ) from lost
 
 
-def _header(length: int, text: str, device: torch.device) -> Tensor:
-    room = HEADER - 8
-    while len(text) > room:
-        # a long refusal is cut, and stays what JSON can read
-        refused = json.loads(text)["refused"]
-        text = json.dumps({"refused": refused[: len(refused) * 9 // 10] + "..."})
-    written = length.to_bytes(8, "little") + text.encode().ljust(room)
-    return torch.frombuffer(bytearray(written), dtype=torch.uint8).to(device)
+def _header(length: int, text: bytes, device: torch.device) -> Tensor:
+    numbers = b"".join(number.to_bytes(NUMBER, "little") for number in (length, len(text)))
+    return _as_bytes(numbers + hashlib.blake2b(text, digest_size=DIGEST).digest(), device)
 
 
-def _text(row: Tensor) -> str:
-    return bytes(row.tolist()).decode()
+def _as_bytes(contents: bytes, device: torch.device) -> Tensor:
+    return torch.frombuffer(bytearray(contents), dtype=torch.uint8).to(device)
 
 
 def _disagreement(said: list[dict[str, object]]) -> ValueError:
     """The same error on every rank."""
-    refused = [(rank, one["refused"]) for rank, one in enumerate(said) if "refused" in one]
+    refused = [f"rank {rank} refused: {one['refused']}"
+               for rank, one in enumerate(said) if "refused" in one]  # fmt: skip
     if refused:
-        return ValueError("; ".join(f"rank {rank} refused: {why}" for rank, why in refused[:3]))
+        return ValueError("; ".join(refused[:MOST_TOLD]))
     parts = []
-    for name, first in said[0].items():
-        others = {rank: one[name] for rank, one in enumerate(said) if one[name] != first}
-        if others:
-            rank, other = next(iter(others.items()))
-            parts.append(f"{name}={first} on rank 0, {name}={other} on rank {rank}")
-    return ValueError(f"ranks disagree: {'; '.join(parts)}; expected the same on every rank")
+    for name in dict.fromkeys(name for one in said for name in one):
+        first, *others = (one.get(name, "nothing") for one in said)
+        for rank, other in enumerate(others, 1):
+            if other != first:
+                parts.append(f"{name}={first} on rank 0, {name}={other} on rank {rank}")
+                break
+    more = f"; and {len(parts) - MOST_TOLD} more" if len(parts) > MOST_TOLD else ""
+    told = "; ".join(parts[:MOST_TOLD]) + more
+    return ValueError(f"ranks disagree: {told}; expected the same on every rank")
