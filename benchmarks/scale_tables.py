@@ -84,9 +84,9 @@ def exchange_ms(link: Link, what: str, world: int, states: float, hidden: int) -
     collectives = 1 + (what == "last")
     ms = link.ms(world, HEADER) + collectives * link.ms(world, sent / collectives)
     if what == "train":
-        # the weights of a layer of 8 features, to and fro
+        # the weights of a layer of 8 features, compared, then to and fro
         weights = 4 * (14 * hidden**2 + 24 * hidden + 12 * hidden)
-        ms += link.ms(world, sent) + 2 * link.ms(world, weights / world)
+        ms += link.ms(world, sent) + link.ms(world, HEADER) + 2 * link.ms(world, weights / world)
     return ms
 
 
@@ -114,7 +114,12 @@ def worked(row: Row, speeds: dict[str, Speed]) -> float:
 def lasted(row: Row, link: Link, speeds: dict[str, Speed]) -> float:
     """Milliseconds until the slowest rank has done, by the model."""
     sent = exchange_ms(link, row["what"], row["world"], row["states"], row["hidden_size"])
-    return max(1.0, row["world"] / row["cores"]) * (worked(row, speeds) + sent)
+    return crowded(row) * (worked(row, speeds) + sent)
+
+
+def crowded(row: Row) -> float:
+    """By what all takes longer where there are more ranks than cores."""
+    return max(1.0, row["world"] / row["cores"])
 
 
 def split_rows(rows: list[Row]) -> list[Row]:
@@ -137,7 +142,18 @@ def exchange_table(rows: list[Row]) -> str:
         [f"{size:,}", *(f"{short(at[world, size]['ms_least'])} ms" for world in worlds)]
         for size in sizes
     ]
-    return _head(found) + table(["bytes sent by each rank", *(f"{w} ranks" for w in worlds)], lines)
+    header = ["bytes sent by each rank", *(f"{w} ranks" for w in worlds)]
+    link, parts = link_of(found), [_head(found), table(header, lines), "\n"]
+    for world in worlds:
+        fit = " (fitted)" if world in FITTED_WORLDS else ""
+        same = [row for row in found if row["world"] == world]
+        wrong = [
+            crowded(row) * link.ms(world, row["sent_bytes"]) / row["ms_least"] - 1 for row in same
+        ]
+        parts.append(
+            f"- on {world} ranks{fit} the prediction of an exchange is wrong by {_said(wrong)}\n"
+        )
+    return "".join(parts)
 
 
 def measured_table(rows: list[Row]) -> str:
@@ -167,10 +183,14 @@ def measured_table(rows: list[Row]) -> str:
     ):  # fmt: skip
         if group:
             busy = _said([worked(row, speeds) / row["processor_ms"] - 1 for row in group])
-            time = _said([lasted(row, link, speeds) / row["ms_least"] - 1 for row in group])
+            least, middle = (
+                _said([lasted(row, link, speeds) / row[of] - 1 for row in group])
+                for of in ("ms_least", "ms")
+            )
             parts.append(
                 f"- {name} ({len(group)} points) the prediction of a rank's work is wrong by "
-                f"{busy}; that of the time until the slowest rank has done by {time}\n"
+                f"{busy}; that of the time until the slowest rank has done by {least}, compared "
+                f"with the median repeat by {middle}\n"
             )
     loads = [row["load"] for row in found]
     parts.append(
