@@ -2,9 +2,9 @@
 
 from collections.abc import Sequence
 
-import torch
 from rich.console import Console
 
+from prlstm.cli.engine import Engine
 from prlstm.cli.reproduce.options import OUT
 from prlstm.cli.runs import WIDTH
 from prlstm.cli.tables import duration, plain_table
@@ -19,13 +19,17 @@ def print_units(
     cells: Sequence[Wanted],
     request: Request,
     store: Store,
-    device: torch.device,
+    maker: Engine,
+    shorter: str,
 ) -> None:
-    """A line for each unit that is left, with the time that rows let expect."""
+    """A line for each unit that is left, with the time that rows let expect.
+
+    `shorter` is how to ask for a short run, whose rows tell what none does yet.
+    """
     name = store.answering.name
     paths = dict.fromkeys(folder.absolute() / name for folder in (store.results, OUT))
     rows = [row for path in paths for row in read_results(path)]
-    units = left(cells, request, store, rows, device.type == "cuda")
+    units = left(cells, request, store, rows, maker.device.type == "cuda")
     table = plain_table(["unit"], ["seeds", "from step", "to step", "expected"])
     for unit in units:
         expected = "unknown" if unit.seconds is None else duration(unit.seconds)
@@ -37,8 +41,8 @@ def print_units(
     unknown = len(units) - len(known)
     console.print(
         f"{len(units)} units to make, {len(cells) - len(units)} answered by rows in "
-        f"{store.results}; on {device.type} one after the other: {duration(sum(known))}"
-        + (f", and {unknown} of unknown time" if unknown else ""),
+        f"{store.results}; on {maker.place} one after the other: {duration(sum(known))}"
+        + (f", and {unknown} of unknown time: a short run tells it ({shorter})" if unknown else ""),
         highlight=False,
         markup=False,
         soft_wrap=True,

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Annotated, Literal
 
@@ -94,10 +94,17 @@ class EngineAsked:
         return torch.device(self.device)
 
     @contextmanager
-    def started(self, *, is_timed: bool = False) -> Iterator[Engine]:
-        """The engine, connected to what it works on; where cells are timed, none has neighbours."""
+    def started(self, *, is_timed: bool = False, is_dry: bool = False) -> Iterator[Engine]:
+        """The engine, connected to what it works on; where cells are timed, none has neighbours.
+
+        A dry run starts no cluster: one that would be started here has what this machine has.
+        """
         if self.name == "local":
             yield local(self.device_here(), self.jobs)
+            return
+        if is_dry and self.address is None:
+            device = self.device_here()
+            yield replace(local(device, 1), place=f"{device.type} on a Ray cluster here")
             return
         try:
             # Ray is there for those who ask for it

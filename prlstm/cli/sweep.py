@@ -47,15 +47,15 @@ def sweep(
     Stopped at any time, the same command goes on; nothing is overwritten.
     """
     with_what = EngineAsked(engine, address, cpus_per_unit, gpus_per_unit, jobs, device)
-    chosen, console = with_what.device_here(), Console()
+    console = Console()
     with told(), ExitStack() as held:
         grid = read_sweep(file)
         folder = Path("results") / file.stem if out is None else out
         store = Store(folder, runs, CURVES, lengths=grid.lengths)
+        maker = held.enter_context(with_what.started(is_dry=dry_run))
         if dry_run:
-            print_units(console, grid.cells, grid.request, store, chosen)
+            print_units(console, grid.cells, grid.request, store, maker, f"steps = 1000 in {file}")
             return
-        maker = held.enter_context(with_what.started())
         done = {n for n, c in enumerate(grid.cells) if not store.missing(c, grid.request)}
         steps = grid.request.steps
         console.print(f"{file}: {len(grid.cells)} cells, {len(done)} of them answered by rows in "

@@ -20,6 +20,8 @@ from prlstm.training.events import Begun, Block, Noted, Scoring, Stepped, Stoppe
 
 # seconds between two messages of a process, and between two looks whether it is still there
 EVERY, LOOK = 0.25, 1.0
+# what is heard of a cell that nobody makes yet
+WAITING = "waiting for a place"
 
 
 @dataclass(frozen=True)

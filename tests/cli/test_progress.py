@@ -1,10 +1,11 @@
 """How far the cells of a table are, and how long the rest takes."""
 
 import pytest
+from rich.console import Console
 
 from prlstm.cli.reproduce import progress
-from prlstm.cli.reproduce.progress import Standing
-from prlstm.experiments.crew import Heard
+from prlstm.cli.reproduce.progress import Standing, shown
+from prlstm.experiments.crew import WAITING, Heard
 from prlstm.experiments.runs import Wanted
 from prlstm.report.columns import TABLE2
 
@@ -74,3 +75,31 @@ def test_a_budget_ends_when_it_ends(clock: Clock) -> None:
     assert one.said() == "1 of 2 cells seen, 0:15 left"
     clock.now += 100
     assert one.left == 0
+
+
+def test_units_that_wait_for_a_place_are_told(
+    clock: Clock, capsys: pytest.CaptureFixture[str]
+) -> None:
+    one = standing(clock)
+    tell(one, clock, 0, 0, "training", 0)
+    tell(one, clock, 0, 10, "training", 50)
+    tell(one, clock, 1, 0, WAITING, 0)
+    tell(one, clock, 0, 0, WAITING, 0)
+    assert one.said() == "0 of 2 cells done, 0:30 left; 2 units wait for a place"
+    # no time of training
+    clock.now += 100
+    tell(one, clock, 0, 0, "training", 50)
+    assert one.training == 10
+    assert one.said().endswith("; 1 unit waits for a place")
+    tell(one, clock, 1, 0, "failed", 0)
+    assert "wait" not in one.said()
+
+    with shown(Console(width=200), CELLS, 100, set(), None) as listen:
+        for _ in range(3):
+            for cell in (0, 1):
+                listen(Heard(cell, WAITING))
+            clock.now += 4
+    assert capsys.readouterr().out == "0 of 2 cells done; 2 units wait for a place\n"
+    with shown(Console(width=200, force_terminal=True), CELLS, 100, set(), None) as listen:
+        listen(Heard(0, WAITING))
+    assert "0 of 2 cells done; 1 unit waits for a place" in capsys.readouterr().out

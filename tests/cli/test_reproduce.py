@@ -11,7 +11,9 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 
+from prlstm.cli.reproduce.options import say_written
 from prlstm.files import append_rows
 from prlstm.report.rows import CURVES, FIGURE3, SCORES, read_results
 from prlstm.training.runs import RunFolder, locked
@@ -46,6 +48,17 @@ def test_table2_small(tmp_path: Path) -> None:
     new = (tmp_path / "results" / SCORES).read_bytes()
     assert new.startswith(rows)
     assert {row["seed"] for row in read_results(tmp_path / "results" / SCORES)} == {0, 1, 2}
+
+
+def test_files_that_are_not_there_are_not_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    there = tmp_path / "there"
+    there.touch()
+    say_written(Console(width=200), [there, tmp_path / "not"])
+    assert capsys.readouterr().out == f"\nWritten:\n  {there}\n"
+    say_written(Console(width=200), [tmp_path / "not"])
+    assert capsys.readouterr().out == ""
 
 
 def test_a_trial_of_another_size_has_no_column_of_one_size(tmp_path: Path) -> None:

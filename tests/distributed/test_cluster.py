@@ -314,5 +314,14 @@ def test_storage_that_is_not_shared_is_named(
     assert not units_there()
     # nor is it taken for the storage by a unit, on a node that comes after this was found out
     monkeypatch.setattr("prlstm.distributed.cluster.engine.check_storage", lambda *given: None)
-    (failure,) = made(replace(grid, cells=grid.cells[:1]), store, lambda heard: None)
-    assert "/proc/self/cwd/runs: not the storage of the others; its log: " in failure
+    heard: list[Heard] = []
+    one = replace(grid, cells=grid.cells[:1])
+    wrong = "/proc/self/cwd/runs: not the storage of the others"
+    with pytest.raises(OSError, match=f"{wrong}; no other node holds a unit"):
+        made(one, store, heard.append)
+    # it had gone to the other node as well
+    (said,) = heard
+    assert said.line is not None
+    assert said.line.endswith(f"{wrong}; it is begun again elsewhere")
+    assert log(one, store, 0).count(wrong) == 2
+    assert not units_there()

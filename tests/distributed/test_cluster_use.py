@@ -3,14 +3,13 @@
 import socket
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
-import torch
 
-from prlstm.experiments.crew import Heard
 from prlstm.experiments.runs import Store
-from prlstm.experiments.sweep import read_sweep
 from prlstm.report.rows import CURVES
 from tests.cli.command import TINY, in_a_line, prlstm
 
@@ -25,7 +24,6 @@ from prlstm.distributed.cluster.places import (
     usual_share,
     with_places,
 )
-from prlstm.distributed.cluster.unit import log_of
 
 
 @pytest.fixture
@@ -132,34 +130,59 @@ def test_what_a_node_says_of_storage(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert not held.exists()
 
 
-def test_a_unit_that_died_for_good(
-    grid: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(engine.ray, "kill", lambda actor, no_restart: None)
-    read, heard = read_sweep(grid), list[Heard]()
-    store = Store(tmp_path / "results", tmp_path, CURVES)
-    driver = engine._Driver(
-        Share(1, 0), read.cells, lambda busy: None, store, torch.device("cpu"), heard.append
-    )
-    driver.busy[0] = engine._Active(None, read.request, None)
-    driver._died(0, "its node is gone\nfor ever")
-    log = log_of(read.cells[0], store)
-    (failure,) = driver.failures.values()
-    assert failure == f"{read.cells[0].name}: it died: its node is gone; its log: {log}"
-    assert "the unit died: its node is gone\nfor ever\n" in log.read_text()
-    assert (heard[-1].what, driver.busy) == ("failed", {})
-    # of one whose rows are there another driver has only ended the actor
-    monkeypatch.setattr(Store, "missing", lambda self, wanted, request: [])
-    driver.failures.clear()
-    driver.busy[0] = engine._Active(None, read.request, None)
-    driver._died(0, "killed")
-    assert (heard[-1], driver.failures) == (Heard(0, "done"), {})
-
-
 def test_a_mark_stays(tmp_path: Path) -> None:
     first = storage.mark(tmp_path)
     assert len(first) == 16
     assert storage.mark(tmp_path) == first
+
+
+def test_commands_that_begin_at_once_agree_on_a_mark(tmp_path: Path) -> None:
+    with ThreadPoolExecutor(4) as pool:
+        for n in range(50):
+            folder = tmp_path / str(n)
+            folder.mkdir()
+            marks = set(pool.map(storage.mark, [folder] * 4))
+            assert marks == {(folder / storage.MARK).read_text()}
+
+
+def test_a_head_that_is_gone_is_told(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    address = f"127.0.0.1:{closed_port()}"
+    monkeypatch.setattr(connection, "find", lambda address: address)
+    monkeypatch.setattr(connection, "LOOK", 0.01)
+    monkeypatch.setattr(connection.ray, "init", lambda **given: None)
+    # what Ray has kept back
+    monkeypatch.setattr(connection.ray, "shutdown", lambda: sys.stderr.write("(raylet) died"))
+    with connection.connected(address):
+        time.sleep(0.3)
+    said = capsys.readouterr().err
+    assert said.startswith(f"The Ray cluster at {address} does not answer.")
+    assert said.endswith("type the same command: it goes on from what is saved.\n")
+
+
+def test_a_dry_run_counts_for_what_would_work(
+    grid: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    dry = ["--engine", "ray", "--dry-run"]
+    on = "on cpu on a Ray cluster here one after the other: 0:00, and 1 of unknown time"
+    assert on in in_a_line(prlstm("sweep", grid, *dry, "--device", "cpu"))
+    # as the run would
+    address = f"127.0.0.1:{closed_port()}"
+    text = in_a_line(prlstm("sweep", grid, *dry, "--address", address, code=1))
+    assert f"--address {address}: nothing answers there" in text
+    # a cluster with GPUs, seen from a machine that has none
+    monkeypatch.setattr(connection, "connected", lambda address: nullcontext("the cluster"))
+    monkeypatch.setattr(engine, "nodes", lambda: [Node("a", "a", {"CPU": 8.0, "GPU": 1.0})])
+    text = in_a_line(prlstm("sweep", grid, *dry, "--address", address))
+    assert "on cuda on the cluster (nodes: 1, units at a time: 4) one after the other" in text
+    assert f"a short run tells it (steps = 1000 in {grid})" in text
+    one = ["--tasks", "parity_check", "--models", "lstm"]
+    for name in ("table2", "figure3"):
+        text = in_a_line(prlstm("reproduce", name, *one, *dry, "--address", address))
+        assert "on cuda on the cluster (nodes: 1," in text
+        assert "1 of unknown time: a short run tells it (--steps 1000)" in text
 
 
 def test_places() -> None:

@@ -12,9 +12,12 @@ OUT = Path("results")
 
 
 def say_written(console: Console, paths: Sequence[Path]) -> None:
-    """Name the files that were written, one on a line."""
+    """Name the files that were written, one on a line; without a row there are none."""
+    there = [path for path in paths if path.exists()]
+    if not there:
+        return
     console.print("\nWritten:", highlight=False)
-    for path in paths:
+    for path in there:
         console.print(f"  {path}", highlight=False, markup=False, soft_wrap=True)
 
 

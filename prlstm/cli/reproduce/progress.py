@@ -13,7 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from prlstm.cli.tables import duration, plain_table
-from prlstm.experiments.crew import Heard, Listener
+from prlstm.experiments.crew import WAITING, Heard, Listener
 from prlstm.experiments.runs import Wanted
 
 # seconds between two plain lines of a cell
@@ -30,6 +30,7 @@ class Standing:
     ends: float | None
     begun: float = field(default_factory=time.monotonic)
     active: dict[int, Heard] = field(default_factory=dict)
+    waiting: set[int] = field(default_factory=set)
     first: dict[int, int] = field(default_factory=dict)
     last: dict[int, int] = field(default_factory=dict)
     # when a cell was last heard of, and seconds of all cells together: in training, in scores
@@ -41,8 +42,11 @@ class Standing:
     def hear(self, heard: Heard) -> None:
         """Take note of a message."""
         self._take_time(heard.cell)
-        if heard.what in ("done", "failed"):
+        self.waiting.discard(heard.cell)
+        if heard.what in ("done", "failed", WAITING):
             self.active.pop(heard.cell, None)
+            if heard.what == WAITING:
+                self.waiting.add(heard.cell)
             if heard.what == "done":
                 self.done.add(heard.cell)
         elif heard.line is None:
@@ -86,7 +90,11 @@ class Standing:
         # within a budget a cell comes again and again
         what = "done" if self.ends is None else "seen"
         cells = "cell" if len(self.cells) == 1 else "cells"
-        return f"{len(self.done)} of {len(self.cells)} {cells} {what}{rest}"
+        said = f"{len(self.done)} of {len(self.cells)} {cells} {what}{rest}"
+        if not self.waiting:
+            return said
+        units = "1 unit waits" if len(self.waiting) == 1 else f"{len(self.waiting)} units wait"
+        return f"{said}; {units} for a place"
 
 
 @contextmanager
@@ -110,9 +118,12 @@ class _Lines:
 
     def __init__(self, console: Console, standing: Standing) -> None:
         self.console, self.standing = console, standing
-        self.told: dict[int, float] = {}
+        # when a line was told of a cell; of all together that wait, as of one
+        self.told: dict[int | None, float] = {}
 
     def __call__(self, heard: Heard) -> None:
+        # one that has said so before: by now all others that wait have as well
+        is_still = heard.cell in self.standing.waiting
         self.standing.hear(heard)
         name = self.standing.cells[heard.cell].name
         now = time.monotonic()
@@ -121,6 +132,10 @@ class _Lines:
         elif heard.what == "done":
             self.told.pop(heard.cell, None)
             self._print(f"{name}: done; {self.standing.said()}")
+        elif heard.what == WAITING:
+            if is_still and now - self.told.get(None, -EVERY) >= EVERY:
+                self.told[None] = now
+                self._print(self.standing.said())
         elif now - self.told.get(heard.cell, -EVERY) >= EVERY:
             self.told[heard.cell] = now
             self._print(f"{name}: {_how_far(heard)}; {self.standing.said()}")

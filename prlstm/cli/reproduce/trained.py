@@ -86,7 +86,6 @@ class Asked:
     tasks: Sequence[str]
     chosen: Sequence[Column]
     steps: int
-    device: torch.device
     # what tells it from the paper's settings, as a part of file names
     suffix: str
 
@@ -123,12 +122,12 @@ def score_table(name: str, about: str) -> Callable[..., None]:
             request = Request(steps=asked.steps, validate_every=VALIDATE_EVERY, samples=samples)
         store, console = Store(out, runs, asked.experiment.curves), Console()
         with told(), ExitStack() as held:
-            if dry_run:
-                print_units(console, asked.cells, request, store, asked.device)
-                return
-            maker = held.enter_context(with_what.started())
+            maker = held.enter_context(with_what.started(is_dry=dry_run))
             # nodes may have GPUs where this machine has none
             asked = read(maker.device)
+            if dry_run:
+                print_units(console, asked.cells, request, store, maker, "--steps 1000")
+                return
             ends = None if seconds is None else time.monotonic() + seconds
             choose = in_order(asked.cells, request, store)
             if ends is not None:
@@ -186,12 +185,12 @@ def figure3(
     store = Store(out, runs, experiment.curves, is_scored=False, place=place)
     console = Console()
     with told(), ExitStack() as held:
-        if dry_run:
-            print_units(console, asked.cells, request, store, asked.device)
-            return
-        maker = held.enter_context(with_what.started(is_timed=True))
+        maker = held.enter_context(with_what.started(is_timed=True, is_dry=dry_run))
         # nodes may have GPUs where this machine has none
         asked = read(maker.device)
+        if dry_run:
+            print_units(console, asked.cells, request, store, maker, "--steps 1000")
+            return
         choose = in_order(asked.cells, request, store)
         failures = _make(console, asked, request, store, choose, maker, None)
         rows = read_results(out / experiment.curves)
@@ -234,7 +233,7 @@ def _read(
     cells = [Wanted(task, one, tuple(numbers), precision) for one in some for task in those]
     suffix = "".join(f"-{name}-{value}" for name, value in changed.items())
     goal = experiment.steps if steps is None else steps
-    return Asked(experiment, columns, cells, those, some, goal, device, suffix)
+    return Asked(experiment, columns, cells, those, some, goal, suffix)
 
 
 def _changed(column: Column, changed: dict[str, int]) -> Column:

@@ -7,15 +7,16 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager, redirect_stdout
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
+from io import StringIO
 from typing import Any, TextIO, cast
 
 import ray
 
 # where the units of a command are looked up by name
 NAMESPACE = "prlstm"
-# seconds: for an open port, and for a cluster to answer
-REACHED, ANSWERED = 5.0, 25.0
+# seconds: for an open port, for a cluster to answer, and between two looks whether it is there
+REACHED, ANSWERED, LOOK = 5.0, 25.0, 10.0
 # Ray sends no reports of use, and says nothing of accelerators that a task does not ask for
 QUIET = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0"}
 # what a process of its own asks, since Ray's own call waits for minutes and cannot be ended
@@ -49,11 +50,31 @@ def connected(address: str | None) -> Iterator[str]:
         )
     except (ConnectionError, RuntimeError, ValueError) as failed:
         raise ConnectionError(f"--address {address}: {failed}") from None
+    is_over = threading.Event()
+    if address is not None:
+        threading.Thread(target=_watch, args=(where, is_over), daemon=True).start()
     try:
         with redirect_stdout(cast(TextIO, _WithoutRay(sys.stdout))):
             yield "a Ray cluster here" if address is None else f"the Ray cluster at {where}"
     finally:
-        ray.shutdown()
+        is_over.set()
+        # what Ray has kept back it prints at last
+        with redirect_stdout(StringIO()), redirect_stderr(StringIO()):
+            ray.shutdown()
+
+
+def _watch(address: str, is_over: threading.Event) -> None:
+    """Say what to do when the head is gone: after a minute Ray ends this process, which cannot."""
+    while not is_over.wait(LOOK):
+        try:
+            _knock(address)
+        except ConnectionError:
+            sys.stderr.write(
+                f"The Ray cluster at {address} does not answer. If it does not within a minute, "
+                "this command ends. Start the cluster again and type the same command: it goes on "
+                "from what is saved.\n"
+            )
+            return
 
 
 class _WithoutRay:

@@ -5,24 +5,25 @@ import json
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import ray
 import torch
 from ray.exceptions import RayError
 from ray.util import list_named_actors
+from ray.util.scheduling_strategies import NodeLabelSchedulingStrategy, NotIn
 
 from prlstm.distributed.cluster.places import Node, Share, alive, with_places
 from prlstm.distributed.cluster.storage import absolute, check_storage, mark
-from prlstm.distributed.cluster.unit import Order, Said, Unit, log_of
-from prlstm.experiments.crew import Choice, Heard, Listener
+from prlstm.distributed.cluster.unit import MisplacedError, Order, Said, Unit, log_of
+from prlstm.experiments.crew import WAITING, Choice, Heard, Listener
 from prlstm.experiments.runs import Store, Wanted
 from prlstm.training import Request
 
 # seconds: between two questions to a unit; for units to save and end, or to be there at all; for
-# rows to be seen here
-EVERY, SAVED, THERE, SEEN = 0.3, 120.0, 5.0, 60.0
+# rows to be seen here; without an answer, after which a unit is said to wait for a place
+EVERY, SAVED, THERE, SEEN, SILENT = 0.3, 120.0, 5.0, 60.0, 10.0
 # how often a unit is begun again after its worker or its node died
 RESTARTS = 20
 
@@ -64,12 +65,13 @@ def name_of(cell: Wanted, store: Store) -> str:
 
 @dataclass
 class _Active:
-    """A unit that works, or waits for a place; `answer` is what it was asked last."""
+    """A unit that works, or waits for a place; `answer` is to come of what it was asked last."""
 
     actor: Any
     request: Request | None
     answer: Any
     is_heard: bool = False
+    asked: float = field(default_factory=time.monotonic)
 
 
 class _Driver:
@@ -88,6 +90,8 @@ class _Driver:
         self.device, self.listen, self.mark = device, listen, mark(store.runs)
         self.busy: dict[int, _Active] = {}
         self.failures: dict[int, str] = {}
+        # nodes that do not see the storage
+        self.shunned: set[str] = set()
         # to choose means to read all rows: once more after something ended
         self.is_all_chosen = False
 
@@ -100,7 +104,7 @@ class _Driver:
                 if self.is_all_chosen and not self.busy:
                     return list(self.failures.values())
                 self._hear()
-        except KeyboardInterrupt:
+        except (KeyboardInterrupt, MisplacedError):
             self._stop()
             raise
 
@@ -116,8 +120,8 @@ class _Driver:
                     continue
 
     def _fill(self) -> None:
-        """Begin units while there are places, and cells to make."""
-        places = sum(self.share.places(node.resources) for node in nodes())
+        """Begin units while there are places, and cells to make; one may wait for a place."""
+        places = max(1, self._places())
         while not self.is_all_chosen and len(self.busy) < places:
             chosen = self.choose(self.busy.keys() | self.failures.keys())
             if chosen is None:
@@ -125,7 +129,16 @@ class _Driver:
             else:
                 self._begin(*chosen)
 
+    def _places(self) -> int:
+        """How many units the cluster holds now."""
+        fit = [node for node in nodes() if node.id not in self.shunned]
+        return sum(self.share.places(node.resources) for node in fit)
+
     def _begin(self, number: int, request: Request) -> None:
+        elsewhere: Any = "DEFAULT"
+        if self.shunned:
+            others = NotIn(*self.shunned)  # type: ignore[no-untyped-call]
+            elsewhere = NodeLabelSchedulingStrategy(hard={"ray.io/node-id": others})
         cell = self.cells[number]
         threads = self.share.cpus
         order = Order(cell, request, self.store, str(self.device), threads, self.mark)
@@ -138,6 +151,7 @@ class _Driver:
                 get_if_exists=True,
                 num_cpus=self.share.cpus,
                 num_gpus=self.share.gpus,
+                scheduling_strategy=elsewhere,
                 max_restarts=RESTARTS,
                 # what was asked of a worker that died is asked of the next one
                 max_task_retries=-1,
@@ -159,9 +173,14 @@ class _Driver:
                 self.listen(replace(said.heard, cell=number))
             if said.ended == "done":
                 self._end(number, self._why_missing(number, said.request))
+            elif said.ended == "misplaced":
+                self._misplaced(number, said)
             elif said.ended is not None:
                 # if stopped, another driver did it
                 self._end(number, said.why or said.ended)
+        for number, one in self.busy.items():
+            if time.monotonic() - one.asked > SILENT:
+                self.listen(Heard(number, WAITING))
         time.sleep(max(0.0, begun + EVERY - time.monotonic()))
 
     def _answers(self, seconds: float) -> list[tuple[int, Said]]:
@@ -180,6 +199,7 @@ class _Driver:
             one.request, one.is_heard = said.request, True
             # nothing is asked of what ends now: Ray would warn that nobody answered
             one.answer = one.actor.tell.remote() if said.ended is None else None
+            one.asked = time.monotonic()
             found.append((number, said))
         return found
 
@@ -189,11 +209,24 @@ class _Driver:
         if request is None or not self._is_missing(number, request):
             self._end(number, None)
             return
+        self._write(number, f"the unit died: {why}")
+        self._end(number, f"it died: {why.splitlines()[0]}")
+
+    def _misplaced(self, number: int, said: Said) -> None:
+        """A unit came to a node without the storage, one that joined later: it goes elsewhere."""
+        self.shunned.add(said.node)
+        self._write(number, said.why)
+        self._kill(number)
+        if not self._places():
+            raise MisplacedError(f"{said.why}; no other node holds a unit")
+        self.listen(Heard(number, "", line=f"{said.why}; it is begun again elsewhere"))
+
+    def _write(self, number: int, line: str) -> None:
+        """What a unit cannot write into its log."""
         log = log_of(self.cells[number], self.store)
         log.parent.mkdir(exist_ok=True)
         with log.open("a") as file:
-            file.write(f"the unit died: {why}\n")
-        self._end(number, f"it died: {why.splitlines()[0]}")
+            file.write(f"{line}\n")
 
     def _why_missing(self, number: int, request: Request) -> str | None:
         """What is wrong if the rows of a unit that is done are not there."""
@@ -213,8 +246,7 @@ class _Driver:
 
     def _end(self, number: int, why: str | None) -> None:
         """A unit is no more: all is well, or not."""
-        ray.kill(self.busy.pop(number).actor, no_restart=True)
-        self.is_all_chosen = False
+        self._kill(number)
         if why is None:
             self.listen(Heard(number, "done"))
             return
@@ -223,21 +255,25 @@ class _Driver:
         self.failures[number] = f"{cell.name}: {line}"
         self.listen(Heard(number, "failed", line=line))
 
+    def _kill(self, number: int) -> None:
+        ray.kill(self.busy.pop(number).actor, no_restart=True)
+        self.is_all_chosen = False
+
     def _stop(self) -> None:
         """Let all units save, and end them; those that wait for a place have nothing to save."""
         begun = time.monotonic()
         try:
             for one in self.busy.values():
                 one.actor.stop.remote()
-            left = dict(self.busy)
-            while left and time.monotonic() < begun + SAVED:
-                for number, said in self._answers(EVERY):
-                    if said.ended is not None:
-                        left.pop(number, None)
-                if time.monotonic() > begun + THERE:
-                    left = {number: one for number, one in left.items() if one.is_heard}
-                left = {number: one for number, one in left.items() if number in self.busy}
+            while self._is_saving(begun):
+                self._answers(EVERY)
                 time.sleep(EVERY)
         finally:
             for one in self.busy.values():
                 ray.kill(one.actor, no_restart=True)
+
+    def _is_saving(self, begun: float) -> bool:
+        """Whether a unit that was asked to stop may still say that it did."""
+        spent = time.monotonic() - begun
+        asked = [one for one in self.busy.values() if one.answer is not None]
+        return spent < SAVED and any(one.is_heard or spent < THERE for one in asked)

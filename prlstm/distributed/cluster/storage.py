@@ -1,6 +1,7 @@
 """Folders that all nodes of a cluster see: found out before anything is computed."""
 
 import fcntl
+import os
 import secrets
 import time
 from collections.abc import Iterator, Sequence
@@ -39,11 +40,17 @@ def absolute(store: Store) -> Store:
 
 def mark(runs: Path) -> str:
     """What stands in the mark of a folder of runs, which is written if it is not there."""
-    path = runs / MARK
-    if not path.exists():
-        write_whole(path, secrets.token_hex(8).encode())
-    # two may write at the same time: what is there then is right
-    return path.read_text()
+    how = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW
+    with os.fdopen(os.open(runs / MARK, how, 0o666), "r+") as file:
+        # of two commands that begin at once the second reads what the first one wrote
+        fcntl.flock(file, fcntl.LOCK_EX)
+        known = file.read()
+        if not known:
+            known = secrets.token_hex(8)
+            file.write(known)
+            # to be there before the lock is free
+            file.flush()
+    return known
 
 
 def is_seen(path: Path, contents: str) -> bool:

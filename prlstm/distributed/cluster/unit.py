@@ -7,6 +7,7 @@ import threading
 import time
 import traceback
 import warnings
+from collections import deque
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -51,7 +52,8 @@ def log_of(wanted: Wanted, store: Store) -> Path:
 class Said:
     """What a unit last told, and lines since it was asked last; how it ended, if it did.
 
-    A unit that ended is `done`, `failed`, in which case `why` tells more, or `stopped`.
+    A unit that ended is `done`, or `stopped`; or `failed`, or `misplaced` on a `node` that does not
+    see the storage, and then `why` tells more.
     """
 
     request: Request
@@ -59,6 +61,11 @@ class Said:
     lines: tuple[str, ...] = ()
     ended: str | None = None
     why: str = ""
+    node: str = ""
+
+
+class MisplacedError(OSError):
+    """This node does not see the storage of the others."""
 
 
 class Unit:
@@ -66,21 +73,23 @@ class Unit:
 
     def __init__(self, order: Order) -> None:
         self.order = order
-        self.said = Said(order.request)
-        self.lines: list[str] = []
+        self.lines: deque[str] = deque()
         self.interrupt = Interrupt()
         self.asked = time.monotonic()
+        context = ray.get_runtime_context()
+        self.said = Said(order.request, node=context.get_node_id())
         with warnings.catch_warnings():
             # Ray asks itself what it has deprecated
             warnings.simplefilter("ignore")
-            self.is_again = ray.get_runtime_context().was_current_actor_reconstructed
+            self.is_again = context.was_current_actor_reconstructed
         threading.Thread(target=self._work, daemon=True).start()
 
     def tell(self) -> Said:
         """How far it is."""
         self.asked = time.monotonic()
-        lines, self.lines = self.lines, []
-        return replace(self.said, lines=tuple(lines))
+        # first how it ended: whoever hears that asks for no more lines
+        said = self.said
+        return replace(said, lines=tuple(self.lines.popleft() for _ in range(len(self.lines))))
 
     def stop(self) -> None:
         """Save, and end."""
@@ -94,6 +103,8 @@ class Unit:
             ended, why = "done", ""
         except KeyboardInterrupt:
             ended, why = "stopped", ""
+        except MisplacedError as wrong:
+            ended, why = "misplaced", str(wrong)
         except BaseException as failed:
             ended, why = "failed", f"{type(failed).__name__}: {failed}"
         self.said = replace(self.said, ended=ended, why=why)
@@ -106,7 +117,7 @@ class Unit:
         """Make the cell; all that is said goes into the log as well."""
         order = self.order
         if not is_seen(order.store.runs / MARK, order.mark):
-            raise OSError(
+            raise MisplacedError(
                 f"node {socket.gethostname()}: {order.store.runs}: not the storage of the others"
             )
         path = log_of(order.wanted, order.store)
@@ -114,10 +125,8 @@ class Unit:
         with path.open("a", buffering=1) as file, redirect_stdout(file), redirect_stderr(file):
             faulthandler.enable(file)
             log = _Log(file)
-            node = ray.get_runtime_context().get_node_id()
-            log.write(
-                f"{order.wanted.name}: node {socket.gethostname()} ({node}), process {os.getpid()}"
-            )
+            where = f"node {socket.gethostname()} ({self.said.node}), process {os.getpid()}"
+            log.write(f"{order.wanted.name}: {where}")
             try:
                 if self.is_again:
                     self._listen(log, Heard(0, "", line="its worker died; it goes on in another"))
