@@ -181,7 +181,7 @@ def figure3(
     asked = read(with_what.device_here())
     request = Request(steps=asked.steps, validate_every=0)
     # which nodes of a cluster make a time is not known before
-    place = None if engine == "ray" else place_of(environment(asked.device))
+    place = None if engine == "ray" else place_of(environment(with_what.device_here()))
     store = Store(out, runs, experiment.curves, is_scored=False, place=place)
     console = Console()
     with told(), ExitStack() as held:
