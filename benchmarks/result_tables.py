@@ -29,9 +29,9 @@ EXPLAINED = (
 )
 
 WAITING = (
-    "Table 2 has no rows yet. Until it has, these are the small models that come with the package, "
-    "trained on a CPU on words of 1 to 40 tokens: the percentage of right answers, rounded down, "
-    "beside what guessing gets."
+    "The paper's Table 2 has not been run yet. These are the small models that come with the "
+    "package, trained on a CPU on words of 1 to 40 tokens: the percentage of right answers, "
+    "rounded down, beside what guessing gets."
 )
 
 

@@ -194,7 +194,7 @@ def measured_table(rows: list[Row]) -> str:
             )
     loads = [row["load"] for row in found]
     parts.append(
-        f"- meanwhile {min(loads):.0f} to {max(loads):.0f} processes wanted the "
+        f"- during the measurement {min(loads):.0f} to {max(loads):.0f} processes wanted the "
         f"{found[-1]['cores']} cores, of all that the machine did\n"
     )
     speed = ", ".join(

@@ -166,7 +166,8 @@ def _check_tokens(
         if x.dim() + 1 not in ranks:
             allowed = " or ".join(str(rank - 1) for rank in ranks)
             raise ValueError(
-                f"{name} holds ids and has shape {tuple(x.shape)}: expected {allowed} dimensions"
+                f"{name} holds integers, which are ids, and has shape {tuple(x.shape)}: expected "
+                f"{allowed} dimensions, or floating point"
             )
         _check_ids(x, name, input_size)
     elif x.dim() not in ranks:

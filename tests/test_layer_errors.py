@@ -61,7 +61,11 @@ def test_constructor(arguments: dict[str, object], says: str) -> None:
         (lambda: LAYER(torch.randn(2, 6, 4)), ValueError, r"\(2, 6, 4\): expected 3 features"),
         (lambda: LAYER(torch.randn(2, 0, 3)), ValueError, "sequence is empty, expected T >= 1"),
         (lambda: LAYER(torch.ones(2, 6, 3) > 0), TypeError, "input has type torch.bool"),
-        (lambda: LAYER(torch.ones(2, 6, 3).long()), ValueError, "holds ids and has shape .2, 6, 3"),
+        (
+            lambda: LAYER(torch.ones(2, 6, 3).long()),
+            ValueError,
+            "ids, and has shape .2, 6, 3.: expected 1 or 2 dimensions, or float",
+        ),
         (lambda: LAYER(torch.full((2, 6), 9)), ValueError, "the id 9: expected 0 <= id < input_"),
         (lambda: LAYER(torch.full((2, 6), -1)), ValueError, "the id -1: expected 0 <= id < inpu"),
         (lambda: LAYER(X, [6, 2]), TypeError, r"hx\[0\] is of type int: .* lengths=\.\.\."),

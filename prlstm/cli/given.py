@@ -167,5 +167,5 @@ def find_folder(text: str, root: Path) -> Path:
         raise FileNotFoundError(
             f"{text!r}: no such folder, and no run in {root} begins like that{hint}"
         )
-    names = ", ".join(path.name for path in found[:5])
+    names = ", ".join([*(path.name for path in found[:5]), *["..."] * (len(found) > 5)])
     raise ValueError(f"{text!r}: {len(found)} runs in {root} begin like that: {names}")

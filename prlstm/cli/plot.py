@@ -21,7 +21,9 @@ def plot(
     ],
     to: Annotated[
         Path | None,
-        typer.Option(help="Without its ending; by default `plot` in the folder of the first run."),
+        typer.Option(
+            help="Without its ending; by default `plot` in the folder of the run, beside several."
+        ),
     ] = None,
     root: Root = ROOT,
 ) -> None:
@@ -29,7 +31,9 @@ def plot(
     with told():
         folders = [read_run(name, root) for name in run]
         figure = draw_runs(curves(folders))
-        for path in save_figure(figure, folders[0].path / "plot" if to is None else to):
+        first = folders[0].path
+        usual = (first if len(folders) == 1 else first.parent) / "plot"
+        for path in save_figure(figure, usual if to is None else to):
             typer.echo(path)
 
 

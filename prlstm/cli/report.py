@@ -23,7 +23,10 @@ def report(
     ] = None,
     out: Annotated[Path, typer.Option(help="The page.")] = Path("report.html"),
 ) -> None:
-    """Make one page of HTML of all results: tables, charts, a model to try; needs no network."""
+    """Make one page of HTML: tables and charts of all rows, a model to try; needs no network.
+
+    Rows are those of `prlstm reproduce`; `prlstm runs` and `prlstm plot` show other runs.
+    """
     console = Console()
     if results is None and not USUAL.is_dir():
         console.print(f"No folder {USUAL} here: the page has the tree to play with, and no rows.")

@@ -54,9 +54,7 @@ def runs(
     if as_json:
         typer.echo(json.dumps([_as_json(one) for one in chosen], indent=2))
     elif not chosen:
-        said = f"No runs in {root}" if not found else f"None of the {len(found)} runs in {root}"
-        said = said if root.exists() else f"There is no folder {root}"
-        typer.echo(f"{said}. `prlstm train parity_check --preset quick` makes one in a minute.")
+        _say_none(root, len(found), len(damaged))
     elif compare:
         _print_settings(console, chosen)
     else:
@@ -65,6 +63,14 @@ def runs(
         say_error(message)
     if damaged:
         raise typer.Exit(1)
+
+
+def _say_none(root: Path, found: int, damaged: int) -> None:
+    if found or damaged:
+        typer.echo(f"None of the {found + damaged} runs in {root}.")
+        return
+    said = f"No runs in {root}" if root.exists() else f"There is no folder {root}"
+    typer.echo(f"{said}. `prlstm train parity_check --preset quick` makes one in a minute.")
 
 
 def _read(root: Path) -> tuple[list[Result], list[str]]:

@@ -51,7 +51,7 @@ def read_sweep(path: Path) -> Sweep:
     except UnicodeDecodeError:
         raise ValueError(f"{path}: expected a text file") from None
     except tomllib.TOMLDecodeError as wrong:
-        raise ValueError(f"{path}: not TOML ({wrong})") from None
+        raise ValueError(f"{path}: not TOML, where texts stand in quotes ({wrong})") from None
     try:
         return _read(given)
     except ValueError as wrong:

@@ -112,7 +112,7 @@ def test_figure3_small(tmp_path: Path) -> None:
     ("arguments", "message"),
     [
         (["table9"], "No such command 'table9'"),
-        (["table2", "--tasks", "parity"], "'parity': expected some of even_pairs"),
+        (["table2", "--tasks", "parity"], "did you mean 'parity_check'?"),
         (["table2", "--models", "gru"], "'gru': expected some of rnn"),
         (["table3", "--models", ","], "expected at least one of pr_lstm_137"),
         (["table2", "--budget", "soon"], "for --budget: 'soon': expected a time as in 90s, 20m"),

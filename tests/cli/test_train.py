@@ -265,6 +265,13 @@ class TestList:
         assert runs_in(root)[1].path.name in text
         assert f"{broken}, line 2: not a row" in in_a_line(text)
 
+    def test_damaged_ones_alone_are_runs(self, tmp_path: Path) -> None:
+        (tmp_path / "run").mkdir()
+        (tmp_path / "run" / "config.json").write_text("{}")
+        text = prlstm("runs", "--out", tmp_path, code=1)
+        assert "None of the 1 runs" in text
+        assert "makes one in a minute" not in text
+
 
 @pytest.mark.parametrize("command", ["eval", "resume", "plot", "predict"])
 def test_runs_that_are_not_there(command: str, root: Path) -> None:

@@ -59,9 +59,14 @@ def test_the_command(tmp_path: Path) -> None:
     some = (*TINY, "--steps", "10", "--validate-every", "10", "--seeds", "2", "--out", tmp_path)
     prlstm("train", "parity_check", *some)
     first, second = sorted(tmp_path.iterdir())
-    said = prlstm("plot", first, second).split()
+    said = prlstm("plot", first).split()
     assert said == [str(first / "plot.svg"), str(first / "plot.png")]
-    assert "Parity Check, pr_lstm" in (first / "plot.svg").read_text()
+    alone = (first / "plot.svg").read_bytes()
+    # several stand beside their folders: a run's own is kept
+    said = prlstm("plot", first, second).split()
+    assert said == [str(first.parent / "plot.svg"), str(first.parent / "plot.png")]
+    assert "Parity Check, pr_lstm" in (first.parent / "plot.svg").read_text()
+    assert (first / "plot.svg").read_bytes() == alone
     said = prlstm("plot", second.name, "--out", tmp_path, "--to", tmp_path / "here.png").split()
     assert said == [str(tmp_path / "here.svg"), str(tmp_path / "here.png")]
     text = prlstm("plot", first, "--to", tmp_path / "no" / "folder", code=1)

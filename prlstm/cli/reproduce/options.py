@@ -1,5 +1,6 @@
 """What all experiments are told, and what they say at the end."""
 
+import difflib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
@@ -28,8 +29,10 @@ def read_names(text: str | None, known: Sequence[str], given_as: str) -> list[st
     asked = [name.strip() for name in text.split(",") if name.strip()]
     for name in asked:
         if name not in known:
+            close = difflib.get_close_matches(name, known, 1)
+            meant = f", did you mean {close[0]!r}?" if close else ""
             raise typer.BadParameter(
-                f"{name!r:.40}: expected some of {', '.join(known)}", param_hint=given_as
+                f"{name!r:.40}: expected some of {', '.join(known)}{meant}", param_hint=given_as
             )
     if not asked:
         raise typer.BadParameter(
