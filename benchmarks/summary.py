@@ -177,10 +177,12 @@ def training_tables(rows: list[Row]) -> str:
             + ("" if known["cuda"] else f"; a product of 1024 x 1024: {known['product_ms']:.1f} ms")
             + f":\n\n{table(header, lines)}"
         )
-    scores = [row for row in rows if row["what"] == "score"]
+    scored = (row for row in rows if row["what"] == "score")
+    # of the same score the last row
+    scores = {tuple(map(r.get, ("device", "threads", "model", "precision"))): r for r in scored}
     lines = [
         [machine(r), f"`{r['model']}`", r["precision"], f"{r['samples']}", f"{r['seconds']:.1f} s"]
-        for r in scores
+        for r in scores.values()
     ]
     header = ["device", "model", "precision", "words of each of 460 lengths", "time"]
     return "\n".join(parts) + "\nA score:\n\n" + table(header, lines, text=(0, 1, 2))
