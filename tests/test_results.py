@@ -59,7 +59,7 @@ def shipped_rows() -> list[Row]:
 
 def test_without_rows_the_documents_say_so(tmp_path: Path, summary: dict[str, Any]) -> None:
     assert summary["read"](tmp_path / "scores.jsonl") == []
-    assert "Table 2 has no rows yet" in summary["headline"]([])
+    assert "Table 2 has not been run yet" in summary["headline"]([])
     assert "No rows yet: `prlstm reproduce shipped`" in summary["headline"]([])
     assert summary["picture"]([], tmp_path / "none") == []
     assert not list(tmp_path.iterdir())
@@ -70,7 +70,7 @@ def test_small_models_stand_in_until_the_table_has_rows(
 ) -> None:
     rows = shipped_rows()
     text = summary["headline"](rows)
-    assert "Table 2 has no rows yet" in text
+    assert "Table 2 has not been run yet" in text
     assert all(f"| `{recipe.task}` | {recipe.hidden_size} |" in text for recipe in RECIPES)
     csv = summary["picture"](rows, tmp_path / "small")[0].read_text()
     # a panel of 46 points for each
