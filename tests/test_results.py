@@ -8,7 +8,7 @@ import pytest
 
 from prlstm.experiments.shipping import RECIPES, wanted
 from prlstm.files import Row
-from tests.report.made import score_row
+from tests.report.made import failed_row, score_row
 
 ROOT = Path(__file__).parent.parent
 
@@ -76,9 +76,39 @@ def test_small_models_stand_in_until_the_table_has_rows(
     # a panel of 46 points for each
     assert len(csv.splitlines()) == 1 + 46 * len(RECIPES)
     more = [*rows, score_row("parity_check", "lstm", score=0.5)]
-    assert "| Parity Check | LSTM | 100.0 | 50.0 |" in summary["headline"](more)
+    assert "| Parity Check | 100.0 | 50.0 | 0/1 | 50.0 |" in summary["headline"](more)
     csv = summary["picture"](more, tmp_path / "whole")[0].read_text()
     assert {line.split(",")[1] for line in csv.splitlines()[1:]} == {"LSTM"}
+
+
+def test_the_headline_has_models_side_by_side(summary: dict[str, Any]) -> None:
+    rows = [score_row(seed=seed, score=share) for seed, share in enumerate((1, 0.5))]
+    rows += [score_row("bucket_sort", "lstm", score=0.921875), failed_row(seed=2)]
+    lines = summary["headline"](rows).splitlines()
+    assert lines[2].count("paper") == 2
+    assert lines[4:6] == [
+        "| Parity Check | 100.0 | **100.0** | 1/3, 1 failed | 100.0 | - | - | 50.0 |",
+        "| Bucket Sort † | 99.4 | - | - | 99.3 | **92.1** | 1/1 | 90.1 |",
+    ]
+    assert "PR-LSTM: 2 seeds of 1k steps; LSTM: 1 seed of 1k steps" in lines[-1]
+
+
+def test_a_cell_far_from_the_paper_has_a_remark(summary: dict[str, Any]) -> None:
+    rows = [score_row("cycle_navigation", score=1), score_row("even_pairs", score=0.96875)]
+    rows += [score_row("even_pairs", "rnn", score=0.984375)]
+    second, third = summary["reproduction"](rows).split("### Table 3")
+    remarks = {tuple(line.split(" | ")[:2]): line.split(" | ")[-1] for line in second.splitlines()}
+    assert remarks["| Even Pairs", "PR-LSTM"] == "1k of 1M steps, 1 of 10 seeds |"
+    # close enough: 1.6 points
+    assert remarks["| Even Pairs", "RNN"] == " |"
+    assert "1k of 1M steps, 1 of 10 seeds; the paper's Table 2 has 100.0" in third
+
+
+def test_what_is_known_is_known_of_cells_that_are_far(summary: dict[str, Any]) -> None:
+    """A remark that no cell needs any more is taken away."""
+    text = summary["updated"](ROOT / "docs" / "reproduction.md")
+    known = runpy.run_path(str(ROOT / "benchmarks" / "result_tables.py"))["KNOWN"]
+    assert all(why in text for why in known.values())
 
 
 def test_another_row_is_another_headline_and_another_picture(

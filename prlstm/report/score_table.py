@@ -2,7 +2,7 @@
 
 import csv
 import io
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -148,15 +148,16 @@ def _behind(cell: Cell) -> str:
     return f"{percent(cell.median)}, {cell.outcome}, {steps_range(*cell.steps)}"
 
 
-def as_markdown(table: ScoreTable) -> str:
+def as_markdown(table: ScoreTable, remark: Callable[[Cell], str]) -> str:
     """A line for each cell that was tried: the paper's score, ours, what stands behind it."""
     lines = [
-        "| task | model | paper | ours (max) | points apart | median | solved | steps | floor |",
-        "|---|---|--:|--:|--:|--:|--:|--:|--:|",
+        "| task | model | paper | ours (max) | points apart | median | solved | steps | floor | "
+        "remark |",
+        "|---|---|--:|--:|--:|--:|--:|--:|--:|---|",
     ]
     for name in table.tasks:
         cells = [cell for cell in table.row(name) if cell.tried]
-        lines += [f"| {' | '.join(_markdown_cells(cell))} |" for cell in cells]
+        lines += [f"| {' | '.join([*_markdown_cells(cell), remark(cell)])} |" for cell in cells]
     return "\n".join(lines) + "\n"
 
 
@@ -168,7 +169,8 @@ def _markdown_cells(cell: Cell) -> list[str]:
         most = percent(cell.most)
         ours = [
             f"**{most}**" if cell.is_solved else most,
-            "" if cell.paper is None else f"{100 * (cell.most - cell.paper):+.1f}",
+            # a zero has no sign of its own
+            "" if cell.apart is None else f"{round(100 * cell.apart, 1) + 0.0:+.1f}",
             percent(cell.median), cell.outcome, steps_range(*cell.steps),
         ]  # fmt: skip
     name = tasks.get(cell.task).paper_name + mark

@@ -73,6 +73,11 @@ class Cell:
         return statistics.median(one.score for one in self.seeds)
 
     @property
+    def apart(self) -> float | None:
+        """How far our number is above the paper's, if there are both."""
+        return None if self.paper is None or not self.seeds else self.most - self.paper
+
+    @property
     def succeeded(self) -> int:
         """How many seeds."""
         return sum(one.score >= SUCCESS for one in self.seeds)

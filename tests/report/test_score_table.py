@@ -49,12 +49,12 @@ def test_csv(table: ScoreTable) -> None:
 
 
 def test_markdown(table: ScoreTable) -> None:
-    lines = as_markdown(table).splitlines()
+    lines = as_markdown(table, lambda cell: f"of {cell.tried}").splitlines()
     assert lines[2:] == [
-        "| Even Pairs | RNN | 100.0 | 50.0 | -50.0 | 50.0 | 0/1 | 1k | 50.0 |",
+        "| Even Pairs | RNN | 100.0 | 50.0 | -50.0 | 50.0 | 0/1 | 1k | 50.0 | of 1 |",
         "| Parity Check | PR-LSTM | 100.0 | **100.0** | +0.0 | 75.0 | 1/3, 1 failed | 1k-2k | "
-        "50.0 |",
-        "| Bucket Sort † | LSTM | 99.3 | **92.1** | -7.1 | 92.1 | 1/1 | 1k | 90.1 |",
+        "50.0 | of 3 |",
+        "| Bucket Sort † | LSTM | 99.3 | **92.1** | -7.1 | 92.1 | 1/1 | 1k | 90.1 | of 1 |",
     ]
     assert len({line.count("|") for line in lines}) == 1
 
