@@ -37,7 +37,8 @@ test-slow: $(READY)
 	$(BIN)/pytest -q -rs -m slow
 
 test-gpu: $(READY)
-	$(BIN)/pytest -q -m gpu
+	@# most of the time kernels are compiled, on the processor
+	$(BIN)/pytest -q -m gpu -n 8
 
 test-browser: $(READY)
 	$(BIN)/pytest -q -m browser
@@ -51,10 +52,11 @@ bench: $(READY)
 	$(BIN)/python benchmarks/tasks.py
 	$(BIN)/python benchmarks/models.py
 	$(BIN)/python benchmarks/training.py
+	$(BIN)/python benchmarks/tokens.py
 	$(BIN)/python benchmarks/streams.py
 	$(BIN)/python benchmarks/distributed.py
 	if $(BIN)/python -c 'import sys, torch; sys.exit(not torch.cuda.is_available())'; then \
-	  $(BIN)/python benchmarks/kernels.py && $(BIN)/python benchmarks/precision.py; fi
+	  for one in kernels precision steps; do $(BIN)/python benchmarks/$$one.py || exit 1; done; fi
 
 transcripts: $(READY)
 	$(BIN)/python docs/transcripts.py
