@@ -30,9 +30,9 @@ def kernel_tables(rows: list[Row]) -> str:
             continue
         is_cudnn = row["what"].endswith("cudnn")
         name = KERNELS[row["what"].removesuffix(" cudnn")]
-        who = f"cuDNN, {row['precision']}" if is_cudnn else f"{row['precision']}, {row['how']}"
+        who = f"{'cuDNN, ' if is_cudnn else ''}{row['precision']}, {row['how']}"
         peak = f"{row['peak_bytes'] / GIGABYTE:.2f} GB" if row["how"] == "called" else ""
-        error = "" if is_cudnn else f"{row['error']:.0e}"
+        error = f"{row['error']:.0e}" if "error" in row else ""
         lines.append(
             [name, f"{row['batch']:,}", f"{row['length']:,}", who, short(row["ms"]), peak, error]
         )
@@ -44,38 +44,63 @@ def target_table(rows: list[Row]) -> str:
     """What was aimed at, beside what the rows of the last commit say."""
     rows = [row for row in rows if row["commit"] == rows[-1]["commit"]]
 
-    def row(what: str, batch: int | None = None, **named: object) -> Row:
+    def row(what: str, batch: int | None = None, **named: object) -> Row | None:
         wanted = {"what": what, **({} if batch is None else {"batch": batch}), **named}
-        return next(r for r in rows if all(r.get(key) == value for key, value in wanted.items()))
+        fitting = (r for r in rows if all(r.get(key) == value for key, value in wanted.items()))
+        return next(fitting, None)
 
-    big = row("block n=2", hidden_size=256, precision="bfloat16")
-    small = row("block n=2", hidden_size=137, precision="bfloat16")
-    lookup, called = row("lookup", how="captured"), row("lookup", how="called")
-    latency = row("latency", how="captured")
+    def times(what: str, batch: int | None = None, **named: object) -> dict[str, float]:
+        """Milliseconds, captured and called, as far as they were measured."""
+        found = {how: row(what, batch, how=how, **named) for how in ("captured", "called")}
+        return {how: one["ms"] for how, one in found.items() if one is not None}
+
+    def rate(hidden: int) -> float:
+        found = row("block n=2", hidden_size=hidden, precision="bfloat16")
+        assert found is not None
+        return float(found["tflops"])
+
+    peak = row("lookup", how="called")
+    assert peak is not None
+    gigabytes = peak["peak_bytes"] / GIGABYTE
     lines = [
-        ["block n = 2, bfloat16", ">= 420 TFLOP/s", f"{big['tflops']:.0f}",
-         met(big["tflops"] >= 420)],
+        ["block n = 2, bfloat16", ">= 420 TFLOP/s (450 the stretch)", f"{rate(256):.0f}",
+         met(rate(256) >= 420)],
         ["last state, batch 1024, T = 2048, leaves looked up", "<= 9 ms, <= 6 GB",
-         f"{lookup['ms']:.1f} ms captured, {called['ms']:.1f} called, "
-         f"{called['peak_bytes'] / GIGABYTE:.1f} GB",
-         met(lookup["ms"] <= 9 and called["peak_bytes"] <= 6 * GIGABYTE)],
-        ["last state, batch 1, T = 16,384", "<= 0.25 ms", f"{latency['ms']:.2f} ms captured",
-         met(latency["ms"] <= 0.25)],
+         f"{_each(times('lookup'), 'ms')}, {gigabytes:.1f} GB",
+         _verdict({how: ms <= 9 and gigabytes <= 6 for how, ms in times("lookup").items()})],
+        ["last state, batch 1, T = 16,384", "<= 0.25 ms", _each(times("latency"), "ms"),
+         _verdict({how: ms <= 0.25 for how, ms in times("latency").items()})],
     ]  # fmt: skip
-    for batch, length, target, how in ((16, 8192, 15, "captured"), (1024, 2048, 1.2, "called")):
-        ours, plain = row("training", batch, how=how), row("training", batch, how="called")
+    for batch, length, target in ((16, 8192, 15), (1024, 2048, 1.2)):
+        ours = times("training", batch)
         for kind in ("float32", "bfloat16"):
-            ratio = row("training cudnn", batch, precision=kind)["ms"] / ours["ms"]
-            also = f", {ratio * ours['ms'] / plain['ms']:.1f} x called" if how != "called" else ""
+            theirs = times("training cudnn", batch, precision=kind)
+            # like with like, as far as cuDNN was captured too
+            ratios = {how: theirs.get(how, theirs["called"]) / ms for how, ms in ours.items()}
             lines.append(
                 [f"training, batch {batch}, T = {length:,}, against cuDNN in {kind}",
-                 f">= {target} x faster", f"{ratio:.2f} x {how}{also}", met(ratio >= target)]
+                 f">= {target} x faster", _each(ratios, "x"),
+                 _verdict({how: ratio >= target for how, ratio in ratios.items()})]
             )  # fmt: skip
-    ratio = big["tflops"] / small["tflops"]
-    lines.append(
-        ["hidden 137 against 256, time per FLOP", "<= 1.6 x", f"{ratio:.2f} x", met(ratio <= 1.6)]
-    )
+    memory = row("training", 1024, how="called")
+    assert memory is not None
+    taken, ratio = memory["peak_bytes"] / GIGABYTE, rate(256) / rate(137)
+    lines += [
+        ["the same, memory", "< 120 GB", f"{taken:.1f} GB", met(taken < 120)],
+        ["hidden 137 against 256, time per FLOP", "<= 1.6 x", f"{ratio:.2f} x", met(ratio <= 1.6)],
+    ]
     return table(["what", "aim", "measured", ""], lines, text=(0, 1, 2, 3))
+
+
+def _each(values: dict[str, float], unit: str) -> str:
+    return ", ".join(f"{short(value)} {unit} {how}" for how, value in values.items())
+
+
+def _verdict(reached: dict[str, bool]) -> str:
+    """One word where all say the same."""
+    if len(set(reached.values())) == 1:
+        return met(all(reached.values()))
+    return ", ".join(f"{how}: {met(one)}" for how, one in reached.items())
 
 
 def precision_table(rows: list[Row]) -> str:

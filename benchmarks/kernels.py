@@ -3,15 +3,16 @@
     python benchmarks/kernels.py                  # all parts
     python benchmarks/kernels.py block latency    # some of them
 
-Every part computes its error against float64 on fresh random inputs, in the same run. Prints a
-line for each row, and appends the rows to `--out`. A row is `called` from Python, or `captured` in
-a CUDA graph and replayed.
+A row is `called` from Python, or `captured` in a CUDA graph and replayed; cuDNN's LSTM is both too.
+Errors are those of what is timed, at its full size and in the same run: some rows of the batch are
+compared with float64 on fresh random inputs, and for gradients only these rows have a loss. Prints
+a line for each row, and appends the rows to `--out`.
 """
 
 import copy
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, TypeVar
 
 import torch
 import typer
@@ -34,6 +35,9 @@ DEVICE = torch.device("cuda")
 HIDDEN, FEATURES, VOCABULARY, ROWS = 256, 8, 3, 1 << 20
 # rows of the batch whose results are compared with float64
 COMPARED = 2
+# up to so many rows of a batch the host's launches take longer than the device
+FEW_ROWS = 128
+Made = TypeVar("Made")
 
 
 def relative_error(got: Tensor, want: Tensor) -> float:
@@ -41,8 +45,8 @@ def relative_error(got: Tensor, want: Tensor) -> float:
     return float(((got.double() - want).norm() / want.norm()).item())
 
 
-def captured(call: Callable[[], object]) -> Callable[[], object]:
-    """The same work as a CUDA graph."""
+def captured(call: Callable[[], Made]) -> Callable[[], Made]:
+    """The same work as a CUDA graph; what a replay makes stands in the same memory each time."""
     stream = torch.cuda.Stream()
     stream.wait_stream(torch.cuda.current_stream())
     with torch.cuda.stream(stream):
@@ -51,8 +55,12 @@ def captured(call: Callable[[], object]) -> Callable[[], object]:
     torch.cuda.current_stream().wait_stream(stream)
     graph = torch.cuda.CUDAGraph()
     with torch.cuda.graph(graph):
-        call()
-    replay: Callable[[], object] = graph.replay
+        made = call()
+
+    def replay() -> Made:
+        graph.replay()
+        return made
+
     return replay
 
 
@@ -137,15 +145,26 @@ def lookup() -> list[Row]:
     layer.input_size = VOCABULARY
     with torch.no_grad():
         want = layer(eye.double()[codes[:COMPARED]], output="last")[0]
-    error = relative_error(call()[:COMPARED, 0], want)
     known = {"batch": batch, "length": length, "hidden_size": HIDDEN, "precision": "bfloat16"}
     lstm = nn.LSTM(VOCABULARY, HIDDEN, batch_first=True).to(DEVICE, torch.bfloat16)
-    cudnn = inference(lstm, eye.bfloat16()[codes])
     return [
-        measured(call, what="lookup", **known, how="called", error=error),
-        measured(captured(call), what="lookup", **known, how="captured", error=error),
-        measured(cudnn, what="lookup cudnn", **known, how="called"),
+        *both_ways(call, lambda out: relative_error(out[:COMPARED, 0], want), "lookup", known),
+        *both_ways(inference(lstm, eye.bfloat16()[codes]), None, "lookup cudnn", known),
     ]
+
+
+def both_ways(
+    call: Callable[[], Tensor],
+    error_of: Callable[[Tensor], float] | None,
+    what: str,
+    known: dict[str, object],
+) -> list[Row]:
+    """Called and captured; each with the error of what it gives, if that is asked for."""
+    rows = []
+    for how, one in (("called", call), ("captured", captured(call))):
+        known_error = {} if error_of is None else {"error": error_of(one())}
+        rows.append(measured(one, what=what, **known, how=how, **known_error))
+    return rows
 
 
 def inference(layer: nn.Module, x: Tensor, **how: str) -> Callable[[], Tensor]:
@@ -165,24 +184,27 @@ def latency() -> list[Row]:
     x = torch.randn(1, length, FEATURES, device=DEVICE, dtype=dtype)
     layer, lstm = layer_of(HIDDEN, dtype), nn.LSTM(FEATURES, HIDDEN, batch_first=True)
     lstm = lstm.to(DEVICE, dtype)
-    call = inference(layer, x, output="last")
     exact = copy.deepcopy(layer).double()
-    error = relative_error(call(), inference(exact, x.double(), output="last")())
+    want = inference(exact, x.double(), output="last")()
     known = {"batch": 1, "length": length, "hidden_size": HIDDEN, "precision": "bfloat16"}
+    call = inference(layer, x, output="last")
     return [
-        measured(call, what="latency", **known, how="called", error=error),
-        measured(captured(call), what="latency", **known, how="captured", error=error),
-        measured(inference(lstm, x), what="latency cudnn", **known, how="called"),
+        *both_ways(call, lambda out: relative_error(out, want), "latency", known),
+        *both_ways(inference(lstm, x), None, "latency cudnn", known),
     ]
 
 
-def step(layer: nn.Module, x: Tensor) -> Callable[[], None]:
-    """Forward and backward over all outputs; tokens need no gradient."""
+def step(layer: nn.Module, x: Tensor, given: Tensor | None = None) -> Callable[[], Tensor]:
+    """Forward and backward over all outputs, whose gradients are ones or `given`.
 
-    def call() -> None:
+    Tokens need no gradient.
+    """
+
+    def call() -> Tensor:
         layer.zero_grad(set_to_none=True)
-        out = layer(x)[0]
-        out.backward(torch.ones_like(out))
+        out: Tensor = layer(x)[0]
+        out.backward(torch.ones_like(out) if given is None else given)
+        return out.detach()
 
     return call
 
@@ -196,30 +218,49 @@ def training(batch: int, length: int) -> list[Row]:
     for checkpoint in (False, True):
         layer = layer_of(HIDDEN, dtype, checkpoint=checkpoint)
         name = "training checkpoint" if checkpoint else "training"
-        marks = known | {"precision": "bfloat16", "error": _gradient_error(layer, x[:COMPARED])}
+        marks = known | {"precision": "bfloat16", "error": _error(layer, x)}
         rows.append(measured(step(layer, x), what=name, **marks, how="called"))
-        if not checkpoint and batch < 128:
-            rows.append(measured(captured(step(layer, x)), what=name, **marks, how="captured"))
+        if not checkpoint and batch < FEW_ROWS:
+            rows.append(_captured_step(layer, x, what=name, **marks))
         torch.cuda.empty_cache()
     for kind in (torch.float32, torch.bfloat16):
         lstm = nn.LSTM(FEATURES, HIDDEN, batch_first=True, device=DEVICE, dtype=kind)
-        name = str(kind).removeprefix("torch.")
-        row = measured(
-            step(lstm, x.to(kind)), what="training cudnn", **known, precision=name, how="called"
-        )
-        rows.append(row)
+        marks = known | {"precision": str(kind).removeprefix("torch.")}
+        what, tokens = "training cudnn", x.to(kind)
+        rows.append(measured(step(lstm, tokens), what=what, **marks, how="called"))
+        if batch < FEW_ROWS:
+            rows.append(_captured_step(lstm, tokens, what=what, **marks))
     return rows
 
 
-def _gradient_error(layer: PRLSTM, x: Tensor) -> float:
-    """The greatest relative error of the gradients of all weights, for a few rows."""
-    exact = copy.deepcopy(layer).double()
-    for one, tokens in ((layer, x), (exact, x.double())):
-        step(one, tokens)()
+def _captured_step(layer: nn.Module, x: Tensor, **known: object) -> Row:
+    """A row of a captured step; `difference` is how far its gradients are from those of a call."""
+    step(layer, x)()
+    called = [p.grad.double() for p in layer.parameters() if p.grad is not None]
+    replay = captured(step(layer, x))
+    made = [p.grad for p in layer.parameters() if p.grad is not None]
+    for gradient in made:
+        gradient.fill_(torch.nan)
+    replay()
+    pairs = zip(made, called, strict=True)
+    differences = [relative_error(one, other) for one, other in pairs]
+    return measured(replay, **known, how="captured", difference=max(differences))
+
+
+def _error(layer: PRLSTM, x: Tensor) -> float:
+    """The greatest relative error of outputs and gradients of all weights.
+
+    All of `x` is computed, but a few rows alone have a loss: so float64 needs no others.
+    """
+    exact, some = copy.deepcopy(layer).double(), x[:COMPARED]
+    given = torch.zeros(*x.shape[:2], layer.hidden_size, device=x.device, dtype=x.dtype)
+    given[:COMPARED].normal_()
+    got = step(layer, x, given)()[:COMPARED].clone()
+    want = step(exact, some.double(), given[:COMPARED].double())()
     pairs = zip(layer.parameters(), exact.parameters(), strict=True)
     errors = [relative_error(p.grad, q.grad) for p, q in pairs if p.grad is not None]
     layer.zero_grad(set_to_none=True)
-    return max(errors)
+    return max(relative_error(got, want), *errors)
 
 
 PARTS: dict[str, Callable[[], list[Row]]] = {

@@ -111,10 +111,11 @@ def _near(cells: Iterable[Cell]) -> str:
 def figure3(rows: Sequence[Row]) -> str:
     """How long the steps of Figure 3 took, and the loss at their end."""
     chart = loss_over_time(rows, FIGURE3, SIX_TASKS, "")
-    lines = []
-    for panel in chart.panels:
-        for curve in panel.curves:
-            lines.append([panel.title, curve.label, f"{curve.x[-1]:.1f}", f"{curve.y[-1]:.2g}"])
+    lines = [
+        [panel.title, curve.label, f"{curve.x[-1]:.1f}", f"{curve.y[-1]:.2g}"]
+        for panel in chart.panels
+        for curve in panel.curves
+    ]
     if not lines:
         return "No rows yet: `prlstm reproduce figure3`.\n"
     devices = ", ".join(dict.fromkeys(str(row["made_with"]["device"]) for row in rows))

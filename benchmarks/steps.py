@@ -5,12 +5,17 @@
 
 A step is all that the trainer does: sample a batch of 128, forward, backward, clip, Adam, metrics.
 Lengths are timed in turn, blocks of steps of each; `ready_s` is how long the first step of every
-length and its capture took together. The same run compares weights after some captured steps with
-those after as many steps made operation by operation. Prints a line for each row, and appends the
-rows to `--out`.
+length and its capture took together. The same run compares weights after some captured steps of a
+few lengths with those after as many steps made operation by operation. A start-up is a process of
+its own, with an empty cache of compiled kernels. Prints a line for each row, and appends the rows
+to `--out`.
 """
 
+import os
 import statistics
+import subprocess
+import sys
+import tempfile
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -26,8 +31,22 @@ from prlstm.training import Curriculum, RunConfig, Trainer
 RESULTS = Path(__file__).parent / "results" / "steps.jsonl"
 DEVICE = torch.device("cuda")
 ALL, SOME = range(1, 41), (8, 20, 32)
+# lengths of which steps are compared with those that are not captured
+COMPARED = (3, 20, 40)
 # timed steps of a block, and blocks of which the median is taken
 STEPS, BLOCKS = 10, 5
+# what the process of a start-up does: all lengths once, from the first kernel on
+START = """
+import sys, time, steps, torch
+trainer, _ = steps.trainers("parity_check", int(sys.argv[2]), "bfloat16", sys.argv[1])
+torch.cuda.synchronize()
+start = time.perf_counter()
+for length in steps.ALL:
+    trainer.curriculum = steps.Curriculum(kind="fixed", longest=length)
+    trainer.update()
+torch.cuda.synchronize()
+print(time.perf_counter() - start)
+"""
 
 
 def trainers(
@@ -96,8 +115,8 @@ def difference(task: str, seeds: int, precision: str = "bfloat16", model: str = 
     """The greatest difference of a weight after steps that were captured, and that were not."""
     both = [trainers(task, seeds, precision, model, capture=on)[0] for on in (True, False)]
     for trainer in both:
-        trainer.curriculum = Curriculum(longest=4)
-        trainer.update(40)
+        for length in COMPARED:
+            at_length(trainer, length)()
     pairs = zip(*(trainer.model.parameters() for trainer in both), strict=True)
     return max(float((one - other).abs().max()) for one, other in pairs)
 
@@ -131,11 +150,34 @@ def baselines() -> list[Row]:
     ]
 
 
+def start_up() -> list[Row]:
+    """All 40 lengths made ready, nothing compiled before."""
+    return [_start_up(*case) for case in (("pr_lstm", 1), ("pr_lstm", 10), ("lstm", 10),
+                                          ("transformer_encoder", 10))]  # fmt: skip
+
+
+def _start_up(model: str, seeds: int) -> Row:
+    here = Path(__file__).parent
+    with tempfile.TemporaryDirectory() as empty:
+        paths = [str(here), str(here.parent), *os.environ.get("PYTHONPATH", "").split(os.pathsep)]
+        known = {"TRITON_CACHE_DIR": empty, "PYTHONPATH": os.pathsep.join(filter(None, paths))}
+        command = [sys.executable, "-c", START, model, str(seeds)]
+        said = subprocess.run(
+            command, env=os.environ | known, capture_output=True, text=True, check=True
+        ).stdout
+    return {
+        "what": "start-up", "task": "parity_check", "model": model, "seeds": seeds, "batch": 128,
+        "precision": "bfloat16", "hidden_size": 256, "lengths": "1-40",
+        "seconds": round(float(said.splitlines()[-1]), 2),
+    }  # fmt: skip
+
+
 PARTS: dict[str, Callable[[], list[Row]]] = {
     "parity": parity,
     "duplicate": duplicate,
     "tasks": every_task,
     "baselines": baselines,
+    "start-up": start_up,
 }
 
 
@@ -154,7 +196,8 @@ def main(
         append_rows(out, rows)
         for row in rows:
             names = ("model", "task", "seeds", "lengths", "precision", "ms_per_step_and_seed")
-            print(*(f"{name}={row[name]}" for name in (*names, "ready_s")), flush=True)
+            shown = [name for name in (*names, "ready_s", "seconds") if name in row]
+            print(*(f"{name}={row[name]}" for name in shown), flush=True)
 
 
 if __name__ == "__main__":

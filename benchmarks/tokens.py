@@ -58,7 +58,9 @@ def words_to_logits(batch: int, length: int, precision: str, *, capture: bool) -
     }
     rows = [known | {"how": "called"} | milliseconds(call, DEVICE) | memory]
     if capture:
-        rows.append(known | {"how": "captured"} | milliseconds(captured(call), DEVICE))
+        replay = captured(call)
+        again = {"how": "captured", "error": relative_error(replay()[:COMPARED], want)}
+        rows.append(known | again | milliseconds(replay, DEVICE))
     return rows
 
 

@@ -5,10 +5,15 @@ from typing import Any
 
 import pytest
 import torch
+import torch._dynamo.config
 from torch import Tensor
 
 from prlstm import PRLSTM, State
 from tests.compare import TOLERANCE, assert_rel, assert_same
+
+# one row is a program of its own, as PyTorch has it; more programs than these are an error
+FEW_PROGRAMS = torch._dynamo.config.patch(recompile_limit=3)
+SIZES = (1, 2, 3, 5, 8, 12)
 
 
 @pytest.fixture(autouse=True)
@@ -58,13 +63,27 @@ def test_compiled_streaming_is_eager() -> None:
     assert_same("out", out, layer(x, want_state)[0])
 
 
-def test_one_compilation_serves_every_batch_size() -> None:
-    layer = PRLSTM(3, 5, batch_first=True)
+@pytest.mark.parametrize("backend", ["eager", "triton"])
+@pytest.mark.parametrize("with_gradient", [False, True])
+def test_one_compilation_serves_every_batch_size(backend: str, with_gradient: bool) -> None:
+    layer = PRLSTM(3, 5, batch_first=True, backend=backend)
     fast = compiled(layer)
-    with torch.no_grad():
-        for rows in range(1, 13):
+    with torch.set_grad_enabled(with_gradient), FEW_PROGRAMS:
+        for rows in SIZES:
             x = torch.randn(rows, 3, 3)
             assert_same("out", fast(x)[0], layer(x)[0])
+
+
+@pytest.mark.filterwarnings("ignore:Dynamo detected a call to a `functools.lru_cache`:UserWarning")
+@pytest.mark.parametrize("backend", ["eager", "triton"])
+def test_so_it_does_for_ids(backend: str) -> None:
+    """What is looked up depends on how many rows there are: some are compiled once more."""
+    layer = PRLSTM(3, 5, batch_first=True, backend=backend)
+    fast = compiled(layer)
+    with torch.no_grad(), FEW_PROGRAMS:
+        for rows in SIZES:
+            ids = torch.randint(3, (rows, 6))
+            assert_rel("out", fast(ids)[0], layer(ids)[0], TOLERANCE[torch.float32][0])
 
 
 def test_detached_and_mixed_states_can_be_compiled() -> None:

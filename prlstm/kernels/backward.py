@@ -176,6 +176,8 @@ def sweep_backward(
         )  # fmt: skip
         if kept is None:
             back.sums.add_merges(nodes, between, dgates, [number])
+        # what was computed once more makes room for the next level
+        del between, dgates
     if not any(step.is_up for step in layout.steps):
         _turn(layout, given)
     dleaves, levels = given.at(layout.leaves), range(0)
@@ -279,6 +281,7 @@ def _tables_backward(back: _Back, given: Nodes, lookup: TablesBack) -> None:
             )  # fmt: skip
             if back.kept is None:
                 back.sums.add_merges(back.nodes, between, dgates, [], tables, [level])
+            del between, dgates
 
 
 def _rows(stages: Stages, like: Tensor, rows: int, columns: int) -> Tensor:

@@ -56,12 +56,14 @@ def _blueprint(x: Tensor, ids: Tensor | None, spelling: list[int], at: list[int]
     start, count = at
     if ids is None:
         layout = lay_out(int(x.shape[2]), start, count)
-        return Blueprint(layout, None, int(x.shape[1]), int(x.shape[1] * x.shape[2]))
-    (seeds, batch, tokens), (letters, length, *most) = map(int, ids.shape), spelling
+        # the compiler's number of rows stays what it is: one program serves all
+        rows = x.shape[1]
+        return Blueprint(layout, None, rows, rows * int(x.shape[2]))
+    (seeds, rows, tokens), (letters, length, *most) = ids.shape, spelling
     words = Words(letters, None if length < 0 else length)
-    tables = lay_out_tables(words, tokens, count, batch, seeds, *most)
-    layout = lay_out(tokens, start, count, tables.top, tables.shared)
-    return Blueprint(layout, tables, batch, tables.tables[0].entries)
+    tables = lay_out_tables(words, int(tokens), count, rows, int(seeds), *most)
+    layout = lay_out(int(tokens), start, count, tables.top, tables.shared)
+    return Blueprint(layout, tables, rows, tables.tables[0].entries)
 
 
 @torch.library.custom_op("prlstm::sweep_forward", mutates_args=())

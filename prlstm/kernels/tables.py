@@ -69,7 +69,6 @@ class TableLayout:
         return [first, *(size for entries in others for size in (2 * entries, entries))]
 
 
-@lru_cache(maxsize=1024)
 def lay_out_tables(
     words: Words, tokens: int, count: int, rows: int, seeds: int, most: int, entries: int = LARGEST
 ) -> TableLayout:
@@ -77,6 +76,14 @@ def lay_out_tables(
 
     None has more than so many `entries`.
     """
+    # the compiler's number of rows is compared, and one program serves all for which it comes out so
+    make = _laid_out if isinstance(rows, int) else _lay_out
+    return make(words, tokens, count, rows, seeds, most, entries)
+
+
+def _lay_out(
+    words: Words, tokens: int, count: int, rows: int, seeds: int, most: int, entries: int
+) -> TableLayout:
     highest = tokens.bit_length() - 1
     if count:
         # blocks must begin where those of the whole sequence do
@@ -87,6 +94,9 @@ def lay_out_tables(
     shared = _shared(words, tokens, rows, range(first, highest + 1), extra) if most else ()
     empty = (Table(level, words.letters, (0,)) for level in range(first, first + len(shared)))
     return TableLayout((*tables, *empty), shared)
+
+
+_laid_out = lru_cache(maxsize=1024)(_lay_out)
 
 
 def _shared(words: Words, tokens: int, rows: int, levels: range, extra: int) -> tuple[int, ...]:
