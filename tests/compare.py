@@ -14,6 +14,13 @@ TOLERANCE = {
 STORED = (1e-6, 1e-5)
 
 
+def relative_error(got: Tensor, want: Tensor) -> float:
+    """RMS(got - want) / RMS(want)."""
+    got, want = got.detach().cpu().double(), want.detach().cpu().double()
+    rms = want.square().mean().sqrt().clamp(min=1e-12)
+    return float((got - want).square().mean().sqrt() / rms)
+
+
 def assert_rel(name: str, got: Tensor, want: Tensor, tolerance: float) -> None:
     """Fail when RMS(got - want) / RMS(want) exceeds `tolerance`, or on any non-finite value."""
     got, want = got.detach().cpu().double(), want.detach().cpu().double()
@@ -21,7 +28,7 @@ def assert_rel(name: str, got: Tensor, want: Tensor, tolerance: float) -> None:
     assert got.isfinite().all(), f"{name}: non-finite value"
     if got.numel() == 0:
         return
-    error = (got - want).square().mean().sqrt() / want.square().mean().sqrt().clamp(min=1e-12)
+    error = relative_error(got, want)
     assert error <= tolerance, f"{name}: relative RMS error {error:.2e} > {tolerance:.0e}"
 
 

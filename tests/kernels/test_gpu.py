@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from prlstm.kernels import gated
-from tests.compare import TOLERANCE, assert_rel
+from tests.compare import TOLERANCE, assert_rel, relative_error
 from tests.kernels.case import Case
 
 pytestmark = pytest.mark.gpu
@@ -32,6 +32,21 @@ def test_is_the_definition(dtype: torch.dtype, states: int, hidden: int, rows: i
 def test_precision_of_float32_products(states: int, hidden: int, precision: str) -> None:
     case = Case(states, hidden, (2, 65))
     case.check(precision=precision, tolerance=PRECISION[precision])
+
+
+@pytest.mark.parametrize("hidden", [137, 256])
+@pytest.mark.parametrize("states", [0, 1, 2])
+def test_no_products_but_those_that_were_asked_for(states: int, hidden: int) -> None:
+    """Fewer digits would be within a tolerance's reach, and more of them a waste of time."""
+    case = Case(states, hidden, (1025,))
+    want = case.definition({name: t.double() for name, t in case.leaves.items()})[1]
+    # c is float32 in all of them: the errors are those of products
+    errors = {name: relative_error(case.kernel(case.leaves, name)[1], want) for name in PRECISION}
+    with torch.autocast("cuda", dtype=torch.bfloat16):
+        errors["bfloat16"] = relative_error(case.kernel(case.leaves)[1], want)
+    assert errors["ieee"] < 1e-6
+    assert errors["tf32x3"] < errors["tf32"] / 30
+    assert 100 * errors["ieee"] < errors["tf32"] < errors["bfloat16"] / 2
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, *HALF])

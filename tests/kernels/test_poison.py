@@ -5,7 +5,6 @@ from typing import Any
 
 import pytest
 import torch
-
 from torch import Tensor
 from torch.multiprocessing.reductions import StorageWeakRef
 
@@ -42,9 +41,9 @@ def test_memory_of_weights_is_poisoned(monkeypatch: pytest.MonkeyPatch) -> None:
 STATE, GATE = 16 * (4 + 4), 16 * 4
 
 
-def kept_bytes(checkpoint: bool, batch: int, length: int) -> int:
+def kept_bytes(x: Tensor, *, checkpoint: bool) -> int:
     """What autograd saves of a layer's forward pass, each piece of memory once."""
-    layer, x = make(5, checkpoint=checkpoint), tokens(batch, length)
+    layer = make(5, checkpoint=checkpoint)
     # by where they stand: alive, no two stand at one place
     saved: dict[int, Tensor] = {}
 
@@ -60,18 +59,24 @@ def kept_bytes(checkpoint: bool, batch: int, length: int) -> int:
 
 def test_what_is_kept_for_the_backward_pass() -> None:
     """With `checkpoint` h and c of every node; without, the gates' sums and what is between too."""
-    batch, length = 2, 8
-    layout = lay_out(length)
+    batch, length = 2, 4
+    layout, x = lay_out(length), tokens(batch, length)
     # what does not grow with the sequence: weights, as they are and in tiles
     lean, full = (
-        kept_bytes(checkpoint, batch, length) - kept_bytes(checkpoint, batch, 1)
+        kept_bytes(x, checkpoint=checkpoint) - kept_bytes(x[:, :1], checkpoint=checkpoint)
         for checkpoint in (True, False)
     )
-    given = tokens(batch, length - 1).nbytes
-    assert lean - given < 3 * batch * length * STATE
+    # x is kept, and x[:, :1] is a view of all of it
+    assert lean < 3 * batch * length * STATE
     leaves, merges = batch * (length - 1), batch * layout.merges
     assert full - lean >= merges * 9 * GATE
     assert full - lean <= leaves * 3 * GATE + merges * (9 * GATE + STATE)
+
+
+def test_what_is_kept_of_ids() -> None:
+    ids = torch.randint(3, (2, 2), device=DEVICE)
+    lean, full = (kept_bytes(ids, checkpoint=checkpoint) for checkpoint in (True, False))
+    assert full - lean >= 2 * lay_out(2).merges * 9 * GATE
 
 
 @pytest.mark.parametrize("length", [64, 63])

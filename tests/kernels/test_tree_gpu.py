@@ -12,7 +12,7 @@ from prlstm.kernels.choose import Products, choose
 from prlstm.kernels.tree import HIGHEST
 from prlstm.tree import Carry, Words
 from prlstm.tree.tables import MOST_SUMMED
-from tests.compare import TOLERANCE, assert_rel
+from tests.compare import TOLERANCE, assert_rel, relative_error
 from tests.kernels.test_gpu import HALF, PRECISION
 from tests.kernels.tree_case import (
     assert_values,
@@ -68,6 +68,38 @@ def test_precision_of_float32_products(precision: str) -> None:
         check(layer, tokens(3, 41), tolerance=PRECISION[precision])
     finally:
         torch.backends.cuda.matmul.fp32_precision = before
+
+
+@pytest.mark.parametrize("checkpoint", [False, True])
+def test_no_products_but_those_that_were_asked_for(checkpoint: bool) -> None:
+    """Forward and backward: the errors of all gradients tell which digits were multiplied."""
+    layer, x = make(137, checkpoint=checkpoint), tokens(16, 41)
+    want = exact_values(layer, x, (0, 41))
+
+    def errors() -> tuple[float, float]:
+        """The middle one of outputs, and of gradients."""
+        got = kernel_values(layer, x, (0, 41))
+        each = {name: relative_error(got[name], t) for name, t in want.items() if t.any()}
+        found = [
+            sorted(error for name, error in each.items() if (name[0] == "d") is is_gradient)
+            for is_gradient in (False, True)
+        ]
+        forward, backward = (some[len(some) // 2] for some in found)
+        return forward, backward
+
+    matmul = torch.backends.cuda.matmul
+    before, found = matmul.fp32_precision, {}
+    try:
+        for precision in ("ieee", "tf32"):
+            matmul.fp32_precision = precision
+            found[precision] = errors()
+    finally:
+        matmul.fp32_precision = before
+    with torch.autocast("cuda", dtype=BF16):
+        found["bfloat16"] = errors()
+    for exact, tf32, half in zip(*found.values(), strict=True):
+        assert exact < 3e-6
+        assert 50 * exact < tf32 < half / 2
 
 
 @pytest.mark.parametrize("checkpoint", [False, True])
@@ -183,6 +215,24 @@ def test_checkpoint_takes_less_memory() -> None:
     # h and c of fewer than 3T nodes: 6 bytes for each feature; gates are 18 for each merge
     assert taken[1] < 3 * 64 * 1024 * 256 * 6 * 1.05
     assert taken[0] > 2.5 * taken[1]
+
+
+@pytest.mark.parametrize(("batch", "length"), [(64, 1024), (4, 16384)])
+def test_going_back_with_checkpoint_takes_less_memory(batch: int, length: int) -> None:
+    """At its highest, with all that the forward pass kept: two thirds at most."""
+    taken = []
+    x = tokens(batch, length, dtype=BF16)
+    for checkpoint in (False, True):
+        layer = make(256, dtype=BF16, checkpoint=checkpoint)
+        torch.cuda.synchronize()
+        before = torch.cuda.memory_allocated()
+        out = layer(x)[0]
+        given = torch.ones_like(out)
+        torch.cuda.reset_peak_memory_stats()
+        out.backward(given)
+        taken.append(torch.cuda.max_memory_allocated() - before)
+        del out, given, layer
+    assert taken[1] < taken[0] * 2 / 3
 
 
 # how many merges are worth sums that are looked up: all of them, or none

@@ -9,8 +9,11 @@ import torch
 import prlstm
 from prlstm import tasks
 from prlstm.evaluation import evaluate
-from prlstm.training import Curriculum, Request, Schedule, Trainer, score, train
+from prlstm.kernels import operator
+from prlstm.kernels.tables import TableLayout
+from prlstm.training import Curriculum, Request, RunConfig, Schedule, Trainer, score, train
 from prlstm.training.checkpoint import restore, take
+from prlstm.tree import Words
 from tests.compare import assert_rel
 from tests.training.test_trainer import SMALL, run
 
@@ -107,6 +110,41 @@ def test_captured_steps_are_those_made_one_operation_at_a_time(
         for part, tensors in one.parts.items():
             for name, tensor in tensors.items():
                 assert_rel(f"{part} {name}", tensor, other.parts[part][name], 1e-4)
+
+
+def test_captured_steps_with_blocks_that_are_looked_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Words so long, and so many, that tables go beyond the leaves: equal bits all the same."""
+    lengths, seeds, batch = (33, 40, 12, 40, 33, 5), 10, 128
+    monkeypatch.setattr(Curriculum, "length", lambda _, step: lengths[step % len(lengths)])
+    plain_layout, tops = operator.lay_out_tables, {}
+
+    def lay_out_tables(words: Words, tokens: int, count: int, *numbers: int) -> TableLayout:
+        made = plain_layout(words, tokens, count, *numbers)
+        if numbers[:2] == (batch, seeds):
+            tops[words.length] = made.top
+        return made
+
+    monkeypatch.setattr(operator, "lay_out_tables", lay_out_tables)
+    runs = [
+        RunConfig(
+            task="parity_check", hyper_parameters={"hidden_size": 64}, seed=seed,
+            batch_size=batch, precision="bfloat16",
+        )
+        for seed in range(seeds)
+    ]  # fmt: skip
+    said: list[str] = []
+    captured = Trainer(runs, "cuda", say=said.append)
+    plain = Trainer(runs, "cuda", capture=False)
+    for trainer in (captured, plain):
+        trainer.update(24)
+    assert said == [], "steps were not captured"
+    assert set(tops) == set(lengths), "sweeps of all seeds at once are not seen"
+    assert min(tops[33], tops[40]) >= 2
+    assert captured.read_metrics().loss.equal(plain.read_metrics().loss)
+    for one, other in zip(take(captured), take(plain), strict=True):
+        assert one.step == other.step == 24
+        for name, weight in one.weights.items():
+            assert weight.equal(other.weights[name]), name
 
 
 def test_a_new_length_is_captured_once(monkeypatch: pytest.MonkeyPatch) -> None:
