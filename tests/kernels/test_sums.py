@@ -199,7 +199,7 @@ def test_the_gradient_of_a_weight_in_splits(monkeypatch: pytest.MonkeyPatch) -> 
 @pytest.mark.parametrize("checkpoint", [False, True])
 def test_gradients_of_a_tree_in_splits(checkpoint: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     splits = cut_in_many(monkeypatch)
-    layer, x = make(1, checkpoint=checkpoint), tokens(3, 4)
+    layer, x = make(1, checkpoint=checkpoint), tokens(6, 4)
     first, second = (kernel_values(layer, x, (0, 4)) for _ in range(2))
     assert max(splits) > 3
     assert all(torch.equal(first[name], second[name]) for name in first)
