@@ -1,4 +1,4 @@
-"""Memory: what is not written would be seen, what is not needed is not kept."""
+"""What is not written would be seen; what a pass back needs is kept, and nothing else."""
 
 from collections import defaultdict
 from typing import Any
