@@ -4,7 +4,6 @@ import weakref
 from collections.abc import Callable
 
 import pytest
-import torch
 from torch import Tensor
 
 from prlstm.kernels import launch

@@ -40,9 +40,9 @@ def _tables_are_always_worth_it(monkeypatch: pytest.MonkeyPatch) -> Iterator[Non
 
     monkeypatch.setattr(kernel_tables, "tables_for", every)
     monkeypatch.setattr(kernel_tables, "EXTRA", 0)
-    kernel_tables.lay_out_tables.cache_clear()
+    kernel_tables._laid_out.cache_clear()
     yield
-    kernel_tables.lay_out_tables.cache_clear()
+    kernel_tables._laid_out.cache_clear()
 
 
 @pytest.fixture
@@ -170,7 +170,7 @@ def test_few_blocks_without_a_letter_are_not_worth_a_table(
         return kernel_tables.lay_out_tables(Words(LETTERS, 5), 27, 0, rows, seeds, 1).shared
 
     monkeypatch.setattr(kernel_tables, "EXTRA", 512)
-    kernel_tables.lay_out_tables.cache_clear()
+    kernel_tables._laid_out.cache_clear()
     assert shared(256) == (2,)
     assert shared(128, seeds=10) == (2, 1)
     assert shared(128) == ()
