@@ -76,7 +76,7 @@ def lay_out_tables(
 
     None has more than so many `entries`.
     """
-    # the compiler's number of rows is compared, and one program serves all for which it comes out so
+    # the compiler's number of rows is compared: one program serves all for which that ends alike
     make = _laid_out if isinstance(rows, int) else _lay_out
     return make(words, tokens, count, rows, seeds, most, entries)
 
