@@ -10,6 +10,7 @@ KERNELS = {
     "training checkpoint": "training, `checkpoint=True`",
 }
 GIGABYTE = 1e9
+WAYS = ("captured", "compiled", "called")
 
 
 def kernel_tables(rows: list[Row]) -> str:
@@ -50,8 +51,8 @@ def target_table(rows: list[Row]) -> str:
         return next(fitting, None)
 
     def times(what: str, batch: int | None = None, **named: object) -> dict[str, float]:
-        """Milliseconds, captured and called, as far as they were measured."""
-        found = {how: row(what, batch, how=how, **named) for how in ("captured", "called")}
+        """Milliseconds of each way, as far as it was measured."""
+        found = {how: row(what, batch, how=how, **named) for how in WAYS}
         return {how: one["ms"] for how, one in found.items() if one is not None}
 
     def rate(hidden: int) -> float:

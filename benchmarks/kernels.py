@@ -3,7 +3,8 @@
     python benchmarks/kernels.py                  # all parts
     python benchmarks/kernels.py block latency    # some of them
 
-A row is `called` from Python, or `captured` in a CUDA graph and replayed; cuDNN's LSTM is both too.
+A row is `called` from Python, `captured` in a CUDA graph and replayed, or called after
+`torch.compile(mode="reduce-overhead")`, which captures too; cuDNN's LSTM is called and captured.
 Errors are those of what is timed, at its full size and in the same run: some rows of the batch are
 compared with float64 on fresh random inputs, and for gradients only these rows have a loss. Prints
 a line for each row, and appends the rows to `--out`.
@@ -187,11 +188,22 @@ def latency() -> list[Row]:
     exact = copy.deepcopy(layer).double()
     want = inference(exact, x.double(), output="last")()
     known = {"batch": 1, "length": length, "hidden_size": HIDDEN, "precision": "bfloat16"}
-    call = inference(layer, x, output="last")
+
+    def error(out: Tensor) -> float:
+        return relative_error(out, want)
+
+    fast = inference(compiled(layer), x, output="last")
     return [
-        *both_ways(call, lambda out: relative_error(out, want), "latency", known),
+        *both_ways(inference(layer, x, output="last"), error, "latency", known),
+        measured(fast, what="latency", **known, how="compiled", error=error(fast())),
         *both_ways(inference(lstm, x), None, "latency cudnn", known),
     ]
+
+
+def compiled(layer: PRLSTM) -> nn.Module:
+    """The layer as a user has it captured."""
+    fast: nn.Module = torch.compile(layer, fullgraph=True, mode="reduce-overhead")
+    return fast
 
 
 def step(layer: nn.Module, x: Tensor, given: Tensor | None = None) -> Callable[[], Tensor]:
@@ -222,6 +234,8 @@ def training(batch: int, length: int) -> list[Row]:
         rows.append(measured(step(layer, x), what=name, **marks, how="called"))
         if not checkpoint and batch < FEW_ROWS:
             rows.append(_captured_step(layer, x, what=name, **marks))
+            marks |= {"error": _error(layer, x, compiled(layer))}
+            rows.append(measured(step(compiled(layer), x), what=name, **marks, how="compiled"))
         torch.cuda.empty_cache()
     for kind in (torch.float32, torch.bfloat16):
         lstm = nn.LSTM(FEATURES, HIDDEN, batch_first=True, device=DEVICE, dtype=kind)
@@ -247,15 +261,15 @@ def _captured_step(layer: nn.Module, x: Tensor, **known: object) -> Row:
     return measured(replay, **known, how="captured", difference=max(differences))
 
 
-def _error(layer: PRLSTM, x: Tensor) -> float:
-    """The greatest relative error of outputs and gradients of all weights.
+def _error(layer: PRLSTM, x: Tensor, run: nn.Module | None = None) -> float:
+    """The greatest relative error of outputs and gradients of all weights, as `run` has them.
 
     All of `x` is computed, but a few rows alone have a loss: so float64 needs no others.
     """
     exact, some = copy.deepcopy(layer).double(), x[:COMPARED]
     given = torch.zeros(*x.shape[:2], layer.hidden_size, device=x.device, dtype=x.dtype)
     given[:COMPARED].normal_()
-    got = step(layer, x, given)()[:COMPARED].clone()
+    got = step(run or layer, x, given)()[:COMPARED].clone()
     want = step(exact, some.double(), given[:COMPARED].double())()
     pairs = zip(layer.parameters(), exact.parameters(), strict=True)
     errors = [relative_error(p.grad, q.grad) for p, q in pairs if p.grad is not None]

@@ -333,6 +333,25 @@ def test_blocks_without_a_letter(dtype: torch.dtype, start: int) -> None:
 
 
 @pytest.mark.filterwarnings("ignore:TensorFloat32 tensor cores:UserWarning")
+@pytest.mark.parametrize("checkpoint", [False, True])
+def test_a_compiled_call_is_captured(checkpoint: bool) -> None:
+    """As users have short work captured: kernels stand in CUDA graphs, forward and backward."""
+    layer, x = make(64, dtype=BF16, checkpoint=checkpoint), tokens(2, 41, dtype=BF16)
+    fast = torch.compile(layer, fullgraph=True, mode="reduce-overhead")
+    for _ in range(4):
+        layer.zero_grad()
+        want = layer(x)[0]
+        want.float().square().sum().backward()
+        gradients = {name: p.grad.clone() for name, p in layer.named_parameters()}
+        layer.zero_grad()
+        out = fast(x)[0]
+        assert_rel("out", out, want, TOLERANCE[BF16][0] / 10)
+        out.float().square().sum().backward()
+        for name, p in layer.named_parameters():
+            assert_rel(name, p.grad, gradients[name], TOLERANCE[BF16][0])
+    torch.compiler.reset()
+
+
 def test_compiled_is_eager() -> None:
     layer, x = make(64, dtype=BF16), tokens(4, 13, dtype=BF16)
     fast = torch.compile(layer, fullgraph=True)
