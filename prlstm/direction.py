@@ -70,6 +70,14 @@ def run(
     return Run(done.read[0][:, start - first :].masked_fill(behind, 0), done, lengths)
 
 
+def _to_end(reader: Reader, x: Tensor, lengths: RowLengths | None, earlier: Carry) -> Run:
+    """Read `x` for the sake of the final states alone."""
+    if lengths is not None:
+        return run(reader, x, lengths, earlier, x.shape[TIME] - 1)
+    done = reader.sweep_to_end(x, earlier)
+    return Run(done.read[0].contiguous(), done, None)
+
+
 def run_both(
     reader: Reader,
     reverse: Reader,
@@ -88,10 +96,7 @@ def run_both(
     """
     length, back = x.shape[TIME], reverse_rows(x, lengths)
     if read is None:
-        last = length - 1
-        return run(reader, x, lengths, earlier[0], last), run(
-            reverse, back, lengths, earlier[1], last
-        )
+        return _to_end(reader, x, lengths, earlier[0]), _to_end(reverse, back, lengths, earlier[1])
     clipped = None if lengths is None else lengths.clip(read.stop)
     forward = run(reader, x[:, : read.stop], clipped, earlier[0], read.start, every=every)
     if lengths is None:

@@ -1,7 +1,7 @@
 """Which code computes a tree: plain PyTorch, or the kernels."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 from functools import partial
 
 import torch
@@ -13,15 +13,18 @@ from prlstm.cells import Cell, LSTMCell
 from prlstm.cells.in_place import InPlace, can_be_in_place
 from prlstm.kernels.choose import Products, check_backend, choose
 from prlstm.kernels.functions import LSTMFunctions
+from prlstm.kernels.tables import EXTRA as EXTRA_OF_KERNELS
 from prlstm.kernels.tree import CellWeights, sweep_lstm, sweep_lstm_ids
 from prlstm.lengths import TIME
-from prlstm.tree import Carry, MergeFunction, Node, Sweep, Words, sweep, tree_reduce_ids
+from prlstm.tree import Carry, MergeFunction, Node, Sweep, Words, cut, sweep, tree_reduce_ids
 from prlstm.tree import sweep_ids as look_up_and_sweep
+from prlstm.tree.spelling import tables_for
+from prlstm.tree.tables import EXTRA
 
 LeafFunction = Callable[[Tensor], Node]
-# tokens of all rows that are read at once where nobody reads but the last state; and how many
-# times more there may be where blocks of ids are looked up
-CHUNK, LOOKED_UP = {"cpu": 1 << 15, "cuda": 1 << 21}, 16
+# states of all rows that are made at once where no gradient is wanted; what is longer is read in
+# pieces. Blocks of ids that are looked up are one state each, up to those of level `HIGHEST`
+STATES, HIGHEST = {"cpu": 1 << 15, "cuda": 1 << 21}, 4
 # states of other cells that a CPU merges at a time where no gradient is wanted
 PIECE = 256
 # tokens of all rows from which on it is worth making ready to compute them in place
@@ -53,33 +56,68 @@ class Reader:
     # no default: the compiler cannot make one
     backend: Backend
     rounded: bool = False
+    # the states of all one-hot tokens, where they are made already
+    alphabet: Node | None = None
 
-    def sweep(self, x: Tensor, earlier: Carry, start: int, *, every: bool) -> Sweep:
+    def pieces(self, x: Tensor, words: Words | None, count: int, start: int) -> list[range]:
+        """As what `x` (B, T, D), or ids (B, T), is read: one piece after the other, or one alone.
+
+        They stand behind `count` other tokens; prefixes are read from `start` on. `words` is what
+        is known of ids. A gradient needs the whole tree at once.
+        """
+        rows, length = x.shape[:2]
+        most = STATES.get(x.device.type, STATES["cpu"])
+        if torch.is_grad_enabled() or (words is None and rows * length <= most):
+            return [range(length)]
+        most = max(1, most // max(1, rows))
+        block = 1
+        if words is not None:
+            extra = EXTRA if self.kernels() is None else EXTRA_OF_KERNELS
+            tokens = min(length, most << HIGHEST)
+            block <<= tables_for(words, tokens, rows, most=HIGHEST, extra=extra)[-1].level
+        return cut(length, count=count, start=start, most=most, block=block)
+
+    def sweep_to_end(self, x: Tensor, earlier: Carry) -> Sweep:
+        """The tree over tokens of which nobody reads but the last prefix: its last piece."""
+        reader, words = self.prepared(x), self.words(x)
+        *pieces, end = self.pieces(x, words, earlier.count, x.shape[TIME] - 1)
+        for piece in pieces:
+            here = x[:, piece.start : piece.stop]
+            earlier = reader.sweep(here, earlier, len(piece) - 1).carry()
+        return reader.sweep(x[:, end.start :], earlier, len(end) - 1)
+
+    def prefixes_of_ids(
+        self, ids: Tensor, words: Words, start: int
+    ) -> Iterator[tuple[int, Tensor]]:
+        """H (B, n, H) of the prefixes from `start` on, as pieces, each with its first place."""
+        earlier, reader = Carry(), self.prepared(ids)
+        for piece in self.pieces(ids, words, 0, start):
+            first = min(max(start, piece.start), piece.stop - 1)
+            h, earlier = reader._prefixes_of_piece(ids, words, piece, earlier, first)
+            if first >= start:
+                yield first, h
+
+    def _prefixes_of_piece(
+        self, ids: Tensor, words: Words, piece: range, earlier: Carry, first: int
+    ) -> tuple[Tensor, Carry]:
+        # a function of its own: of one piece nothing else is kept while the next is read
+        here, known = ids[:, piece.start : piece.stop], words.part(piece)
+        done = self.sweep_ids(here, known, earlier, first - piece.start)
+        return done.read[0], done.carry() if piece.stop < ids.shape[TIME] else earlier
+
+    def words(self, x: Tensor) -> Words | None:
+        """What is known of ids (B, T) if no one says more; None of other tokens."""
+        return None if x.is_floating_point() else Words(self.input_size, x.shape[TIME])
+
+    def sweep(self, x: Tensor, earlier: Carry, start: int, *, every: bool = False) -> Sweep:
         """The tree over tokens `x` (B, T, D), or over ids (B, T), for the prefixes from `start` on.
 
         Of a sweep without gradients, blocks may be missing that no prefix to come needs, unless
-        `every` one is asked for; and where nobody reads but the last prefix of a long sequence, it
-        is a sweep over the end of it, after all that came before.
+        `every` one is asked for.
         """
-        if not x.is_floating_point():
-            words = Words(self.input_size, x.shape[TIME])
+        words = self.words(x)
+        if words is not None:
             return self.sweep_ids(x, words, earlier, start, every=every)
-        while not every and (size := _chunk(x, earlier, start)):
-            head, x, start = x[:, :size], x[:, size:], start - size
-            earlier = self._sweep(head, earlier, size - 1, every=False).carry()
-        return self._sweep(x, earlier, start, every=every)
-
-    def sweep_ids(
-        self, ids: Tensor, words: Words, earlier: Carry, start: int, *, every: bool = False
-    ) -> Sweep:
-        """The same over ids of which more is known: blocks of few tokens are looked up."""
-        while not every and (size := _chunk(ids, earlier, start)):
-            head, ids, start = ids[:, :size], ids[:, size:], start - size
-            begin, words = words.split(size)
-            earlier = self._sweep_ids(head, begin, earlier, size - 1, every=False).carry()
-        return self._sweep_ids(ids, words, earlier, start, every=every)
-
-    def _sweep(self, x: Tensor, earlier: Carry, start: int, *, every: bool) -> Sweep:
         found = _by_kernels(self.cell, self.backend, x)
         if found is not None:
             keep = self.backend.checkpoint
@@ -87,17 +125,18 @@ class Reader:
         leaf, merge = _functions(self.cell, self.backend, x.shape[:2].numel())
         return sweep(merge, _checked(leaf(x), self.cell, x), TIME, earlier, start)
 
-    def _sweep_ids(
-        self, ids: Tensor, words: Words, earlier: Carry, start: int, *, every: bool
+    def sweep_ids(
+        self, ids: Tensor, words: Words, earlier: Carry, start: int, *, every: bool = False
     ) -> Sweep:
-        found = _by_kernels(self.cell, self.backend)
+        """The same over ids of which more is known: blocks of few tokens are looked up."""
+        found = self.kernels()
         if found is not None:
             return sweep_lstm_ids(
                 ids, words, *found, earlier, start, every=every,
                 checkpoint=self.backend.checkpoint, rounded=self.rounded,
             )  # fmt: skip
-        leaf, merge = _functions(self.cell, self.backend, ids.numel())
-        return look_up_and_sweep(merge, self._alphabet(leaf), ids, words, earlier, start)
+        merge = _functions(self.cell, self.backend, ids.numel())[1]
+        return look_up_and_sweep(merge, self._alphabet(ids), ids, words, earlier, start)
 
     def functions(self, x: Tensor) -> tuple[LeafFunction, MergeFunction]:
         """Leaf and merge, for states that are not those of one tree; the leaf takes ids as well."""
@@ -126,30 +165,25 @@ class Reader:
 
     def reduce_ids(self, ids: Tensor, words: Words, ends: Tensor) -> Node:
         """Every row's state alone after its first `ends` (B,) ids: tensors (B, H)."""
-        leaf, merge = _functions(self.cell, self.backend, ids.numel())
-        return tree_reduce_ids(merge, self._alphabet(leaf), ids, words, ends)
+        merge = _functions(self.cell, self.backend, ids.numel())[1]
+        pieces = self.pieces(ids, words, 0, ids.shape[TIME] - 1)
+        return tree_reduce_ids(merge, self._alphabet(ids), ids, words, ends, pieces)
 
-    def _alphabet(self, leaf: LeafFunction) -> Node:
-        """The states of all one-hot tokens."""
+    def prepared(self, x: Tensor) -> "Reader":
+        """A reader for several pieces of `x`: the states of all ids are made once."""
+        if x.is_floating_point() or self.kernels() is not None:
+            return self
+        return replace(self, alphabet=self._alphabet(x))
+
+    def _alphabet(self, ids: Tensor) -> Node:
+        """The states of all one-hot tokens, to be looked up by `ids`."""
+        if self.alphabet is not None:
+            return self.alphabet
         assert isinstance(self.cell, nn.Module)
         weight = next(self.cell.parameters())
         x = torch.eye(self.input_size, dtype=weight.dtype, device=weight.device)
+        leaf = _functions(self.cell, self.backend, ids.numel())[0]
         return _checked(leaf(x), self.cell, x)
-
-
-def _chunk(x: Tensor, earlier: Carry, start: int) -> int:
-    """How many tokens to read first, of a long sequence of which the last prefix alone is read.
-
-    They end where a block does that is as big as memory allows; 0 where the rest can be read.
-    """
-    rows, length = x.shape[:2]
-    if torch.is_grad_enabled() or start != length - 1:
-        return 0
-    tokens = CHUNK.get(x.device.type, CHUNK["cpu"])
-    if not x.is_floating_point():
-        tokens *= LOOKED_UP
-    chunk = 1 << max(1, tokens // max(1, rows)).bit_length() - 1
-    return chunk - earlier.count % chunk if length > chunk else 0
 
 
 def _by_kernels(

@@ -56,6 +56,17 @@ class Batch:
         longest = max(self.lengths.host)
         return replace(self, x=self.x[:, :longest], lengths=self.lengths.clip(longest))
 
+    def part(self, piece: range, rows: list[int]) -> "Batch":
+        """A piece of those rows that do not end before it."""
+        here = replace(self, x=self.x[:, piece.start : piece.stop])
+        if self.lengths is None:
+            return here
+        if len(rows) < len(self.x):
+            here = here.rows(rows)
+        assert here.lengths is not None
+        left = here.lengths.without(piece.start).clip(len(piece))
+        return replace(here, lengths=left)
+
     def laid_out(self, out: Tensor) -> Tensor | PackedSequence:
         """Outputs (B, T, H) in the layout of the input."""
         if self.packed is not None:
@@ -76,6 +87,11 @@ class Window:
     def within(self, length: int) -> "Window":
         """The part of the window that lies in a sequence of `length`, and one position at least."""
         return replace(self, start=min(self.start, length - 1), stop=min(self.stop, length))
+
+    def part(self, piece: range) -> "Window":
+        """The part of the window that lies in a piece, or the end of it where none does."""
+        shifted = replace(self, start=max(0, self.start - piece.start), stop=len(piece))
+        return shifted.within(len(piece))
 
     def fill(self, out: Tensor, start: int) -> Tensor:
         """`out` (B, n, H), which begins at `start`, cut or zero-padded to the window."""

@@ -2,6 +2,7 @@
 
 import warnings
 from dataclasses import replace
+from functools import partial
 from typing import cast
 
 import torch
@@ -24,6 +25,7 @@ from prlstm.inputs import (
     read_window,
 )
 from prlstm.lengths import TIME
+from prlstm.long import read_in_pieces
 from prlstm.state import State, join
 from prlstm.state_shape import PlainState, StateShape
 from prlstm.step import begin, step
@@ -224,7 +226,8 @@ class PRLSTM(nn.Module):
         batch = read_batch(input, None, self.input_size, self.batch_first)
         batch.check_type(next(self.parameters(), batch.x))
         carries = self._state_shape(batch).first_carries(None, batch.x)
-        runs = self._run(batch, carries, read_window("all", batch), every=True)
+        window = read_window("all", batch)
+        runs = self._run(self.readers(), batch, carries, window, every=True)
         return tuple(one.done for one in runs)
 
     def extra_repr(self) -> str:
@@ -272,7 +275,8 @@ class PRLSTM(nn.Module):
     def readers(self) -> list[Reader]:
         """The layers as what reads tokens, in the forward direction: what `Streams` works with."""
         backend = Backend(self.backend, self.checkpoint)
-        sizes = [self.input_size] + [self.hidden_size] * (self.num_layers - 1)
+        below = self.hidden_size * (1 + self.bidirectional)
+        sizes = [self.input_size] + [below] * (self.num_layers - 1)
         return [
             Reader(cast(Cell, layer), size, backend)
             for layer, size in zip(self.layers, sizes, strict=True)
@@ -288,7 +292,32 @@ class PRLSTM(nn.Module):
         """Run rows that all stand at one count: (B, positions, H) or (B, H), and the state."""
         batch = batch.trimmed()
         there = window.within(batch.x.shape[TIME])
-        runs = self._run(batch, carries, there)
+        readers = self.readers()
+        pieces = self._pieces(readers[0], batch, carries[0].count, there)
+        if len(pieces) > 1:
+            readers[0] = readers[0].prepared(batch.x)
+        out, state = read_in_pieces(partial(self._read, readers), batch, carries, there, pieces)
+        if window.last:
+            return torch.cat(state.final[0][-1 - self.bidirectional :].unbind(), -1), state
+        return window.fill(out, there.start), state
+
+    def _pieces(self, reader: Reader, batch: Batch, count: int, window: Window) -> list[range]:
+        """The pieces that all layers read together."""
+        x = batch.x[:, : window.stop]
+        if self.bidirectional:
+            # the reverse direction begins at the end
+            return [range(x.shape[TIME])]
+        # the layers below the top one owe it every position, and a row its end
+        first = window.start if self.num_layers == 1 else 0
+        if batch.lengths is not None:
+            first = min(first, min(batch.lengths.host) - 1)
+        return reader.pieces(x, reader.words(x), count, first)
+
+    def _read(
+        self, readers: list[Reader], batch: Batch, carries: list[Carry], window: Window
+    ) -> tuple[Tensor, State]:
+        """H (B, positions, directions * H) in the window, and the state."""
+        runs = self._run(readers, batch, carries, window)
         finals = zip(*(one.final for one in runs), strict=True)
         state = State(
             final=tuple(torch.stack(tensors) for tensors in finals),
@@ -297,9 +326,7 @@ class PRLSTM(nn.Module):
             cell=self.cell,
             batched=batch.batched,
         )
-        if window.last:
-            return torch.cat(state.final[0][-1 - self.bidirectional :].unbind(), -1), state
-        return window.fill(self._side_by_side(runs), there.start), state
+        return self._side_by_side(runs), state
 
     def _go_on(self, batch: Batch, state: State, window: Window) -> tuple[Tensor, State]:
         """Run every row from where it stands, those that stand at one count together."""
@@ -317,28 +344,32 @@ class PRLSTM(nn.Module):
         return torch.cat(outs)[order], join(states, order)
 
     def _run(
-        self, batch: Batch, carries: list[Carry], window: Window, *, every: bool = False
+        self,
+        readers: list[Reader],
+        batch: Batch,
+        carries: list[Carry],
+        window: Window,
+        *,
+        every: bool = False,
     ) -> list[Run]:
         """All layers, each direction of each: the top ones put out what `window` asks for.
 
         With `every`, all nodes of all trees are kept.
         """
         x, lengths = batch.x, batch.lengths
-        backend = Backend(self.backend, self.checkpoint)
         if not self.bidirectional:
             x = x[:, : window.stop]
             lengths = None if lengths is None else lengths.clip(window.stop)
         runs: list[Run] = []
-        for k, layer in enumerate(self.layers):
+        for k, reader in enumerate(readers):
             # the layers below the top one owe it every position
             top = k == self.num_layers - 1
             read = range(window.start, window.stop) if top else range(x.shape[TIME])
             if k > 0:
                 x = self._between(x)
-            size = self.input_size if k == 0 else x.shape[-1]
-            reader = Reader(cast(Cell, layer), size, backend)
             if self.bidirectional:
-                reverse = Reader(cast(Cell, layer.get_submodule("reverse")), size, backend)
+                cell = self.layers[k].get_submodule("reverse")
+                reverse = Reader(cast(Cell, cell), reader.input_size, reader.backend)
                 earlier = (carries[2 * k], carries[2 * k + 1])
                 asked = None if top and window.last else read
                 both = run_both(reader, reverse, x, lengths, earlier, asked, every=every)

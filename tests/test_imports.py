@@ -20,6 +20,7 @@ ALLOWED: dict[str, set[str]] = {
     "state": {"tree", "lengths"},
     "state_shape": {"tree", "cells", "state"},
     "direction": {"tree", "lengths", "dispatch"},
+    "long": {"tree", "lengths", "inputs", "state"},
     "step": {"tree", "lengths", "state", "dispatch"},
     "layer": {
         "tree",
@@ -30,6 +31,7 @@ ALLOWED: dict[str, set[str]] = {
         "state_shape",
         "direction",
         "dispatch",
+        "long",
         "step",
     },
     "streams": {

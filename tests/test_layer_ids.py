@@ -60,8 +60,7 @@ def test_a_long_sequence_is_read_in_chunks(head: int, tail: int, rows: int, by_i
     x = ids if by_ids else EYE[ids]
     want, after = layer(x, output="last")
     with torch.no_grad(), pytest.MonkeyPatch.context() as patch:
-        patch.setitem(dispatch.CHUNK, "cpu", 16)
-        patch.setattr(dispatch, "LOOKED_UP", 2)
+        patch.setitem(dispatch.STATES, "cpu", 16)
         _, state = layer(x[:, :head], output="last")
         got, state = layer(x[:, head:], state, output="last")
     assert_rel("last", got, want, 1e-12)
@@ -80,8 +79,8 @@ def test_memory_of_a_long_sequence_is_flat() -> None:
 
     layer.layers[0].compose.register_forward_hook(look)
     with torch.inference_mode():
-        layer(torch.zeros(2, 5 * dispatch.CHUNK["cpu"], 3, dtype=torch.float64), output="last")
-    assert most <= dispatch.CHUNK["cpu"] // 2
+        layer(torch.zeros(2, 5 * dispatch.STATES["cpu"], 3, dtype=torch.float64), output="last")
+    assert most <= dispatch.STATES["cpu"] // 2
 
 
 def test_a_tape_of_small_integers() -> None:

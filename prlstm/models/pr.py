@@ -11,7 +11,7 @@ from prlstm.layer import PRLSTM
 from prlstm.models.options import TapeOptions, option
 from prlstm.models.reading import Reading, ReluReadout
 from prlstm.state import State
-from prlstm.tree import Carry, Words
+from prlstm.tree import Words
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,8 +57,8 @@ class PRNetwork(nn.Module):
             ends = reading.answers[:, 0] + 1
             h = reader.reduce_ids(ids, words, ends)[0][:, None]
         else:
-            done = reader.sweep_ids(ids[:, : reading.stop], words, Carry(), reading.start)
-            h = reading.take(done.read[0])
+            read = ids[:, : reading.stop]
+            h = reading.take(reader.prefixes_of_ids(read, words, reading.start))
         logits: Tensor = self.readout(h)
         return logits
 

@@ -1,5 +1,6 @@
 """Where on the tape a network answers, and the map from states to logits."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import torch
@@ -29,16 +30,27 @@ class Reading:
     noise: Tensor | None = None
     letters: int | None = None
 
-    def take(self, states: Tensor) -> Tensor:
-        """Of the states (B, stop - start, H) those that answer: (B, O, H)."""
+    def take(self, parts: Iterable[tuple[int, Tensor]]) -> Tensor:
+        """Of states those that answer: (B, O, H).
+
+        The `parts` (B, n, H) are those of consecutive cells, from `start` on, each with the place
+        of its first.
+        """
         if self.answers is None:
-            return states
-        index = (self.answers - self.start)[..., None].expand(-1, -1, states.shape[-1])
-        return states.gather(1, index)
+            states = [part for _, part in parts]
+            return states[0] if len(states) == 1 else torch.cat(states, 1)
+        found: Tensor | None = None
+        for first, part in parts:
+            index = (self.answers - first).clamp(0, part.shape[1] - 1)[..., None]
+            here = part.gather(1, index.expand(-1, -1, part.shape[-1]))
+            # answers in an earlier part are known already
+            found = here if found is None else here.where(self.answers[..., None] >= first, found)
+        assert found is not None
+        return found
 
     def of_whole(self, states: Tensor) -> Tensor:
         """Of the states (B, T, H) of the whole tape those that answer."""
-        return self.take(states[:, self.start : self.stop])
+        return self.take([(self.start, states[:, self.start : self.stop])])
 
 
 class Linear(nn.Linear):

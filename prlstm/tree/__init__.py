@@ -3,6 +3,7 @@
 from prlstm.tree.carry import Carry
 from prlstm.tree.naive import tree_scan_naive
 from prlstm.tree.node import MergeFunction, Node
+from prlstm.tree.pieces import cut
 from prlstm.tree.plan import Plan, bracketing
 from prlstm.tree.rows import tree_reduce_rows
 from prlstm.tree.scan import Sweep, sweep, tree_extend, tree_reduce, tree_scan
@@ -17,6 +18,7 @@ __all__ = [
     "Sweep",
     "Words",
     "bracketing",
+    "cut",
     "sweep",
     "sweep_ids",
     "tree_extend",

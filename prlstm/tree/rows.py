@@ -59,12 +59,12 @@ def fold_rows(merge: MergeFunction, state: Node | None, block: Node, count: Tens
     if state is None:
         return block
     # a row of an even count has no block here, and waits
-    state = _chosen(count % 2 == 1, merge(state, block), state)
+    state = chosen(count % 2 == 1, merge(state, block), state)
     # one whose biggest block this is, begins here
-    return _chosen(count == 1, block, state)
+    return chosen(count == 1, block, state)
 
 
-def _chosen(rows: Tensor, node: Node, other: Node) -> Node:
+def chosen(rows: Tensor, node: Node, other: Node) -> Node:
     """For some rows one node, for the others the other."""
     return tuple(
         torch.where(rows.view(-1, *[1] * (a.dim() - 1)), a, b)

@@ -27,12 +27,11 @@ class Words:
     letters: int
     length: int | None
 
-    def split(self, tokens: int) -> tuple["Words", "Words"]:
-        """What is known of the first so many ids, and of the others."""
+    def part(self, piece: range) -> "Words":
+        """What is known of some ids that follow one another."""
         if self.length is None:
-            return self, self
-        head = min(self.length, tokens)
-        return Words(self.letters, head), Words(self.letters, self.length - head)
+            return self
+        return Words(self.letters, min(max(0, self.length - piece.start), len(piece)))
 
     def fills(self, level: int, tokens: int) -> tuple[int, ...]:
         """How many letters a block of this level may have, in rows of so many tokens."""

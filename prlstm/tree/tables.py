@@ -15,7 +15,7 @@ from torch import Tensor
 from prlstm.tree.carry import Carry
 from prlstm.tree.node import MergeFunction, Node, take
 from prlstm.tree.plan import Plan
-from prlstm.tree.rows import fold_rows, pick
+from prlstm.tree.rows import chosen, fold_rows, pick
 from prlstm.tree.scan import EMPTY, Blocks, Sweep, down_sweep, up_sweep
 from prlstm.tree.spelling import LARGEST, Table, Words, tables_for
 
@@ -57,6 +57,9 @@ class TableBlocks(Blocks):
         if isinstance(level, slice):
             return tuple(self[k] for k in range(len(self))[level])
         level = range(len(self))[level]
+        if level >= self.top and self.above:
+            # all of them: the first may be one that waited
+            return self.above[level - self.top]
         return self.some(level, 0, self.ids.shape[1] >> level)
 
     def __len__(self) -> int:
@@ -153,23 +156,36 @@ def sweep_ids(
     `alphabet` (V, ...) holds the states of all ids.
     """
     plan = Plan(ids.shape[1], start, earlier.count)
+    blocks = _up_sweep_ids(merge, alphabet, ids, words, plan, earlier)
+    return Sweep(plan, 1, blocks, down_sweep(merge, blocks, 1, plan.levels, earlier), earlier)
+
+
+def _up_sweep_ids(
+    merge: MergeFunction, alphabet: Node, ids: Tensor, words: Words, plan: Plan, earlier: Carry
+) -> TableBlocks:
     levels = plan.levels
     most = len(levels) - 2
-    if earlier.count:
+    if plan.count:
         # blocks must begin where those of the whole sequence do
-        most = min(most, (earlier.count & -earlier.count).bit_length() - 1)
+        most = min(most, (plan.count & -plan.count).bit_length() - 1)
     blocks = _blocks(merge, alphabet, ids, words, most)
     leaves = blocks.some(blocks.top, 0, ids.shape[1] >> blocks.top)
     blocks.above = up_sweep(merge, leaves, 1, levels[blocks.top :], earlier)
-    return Sweep(plan, 1, blocks, down_sweep(merge, blocks, 1, levels, earlier), earlier)
+    return blocks
 
 
 def tree_reduce_ids(
-    merge: MergeFunction, alphabet: Node, ids: Tensor, words: Words, lengths: Tensor
+    merge: MergeFunction,
+    alphabet: Node,
+    ids: Tensor,
+    words: Words,
+    lengths: Tensor,
+    pieces: Sequence[range] = (),
 ) -> Node:
     """Every row's prefix P(lengths[row]) of ids (B, T), with the states `alphabet` (V, ...).
 
-    What `tree_reduce_rows` gives for the states of all ids, for fewer merges.
+    What `tree_reduce_rows` gives for the states of all ids, for fewer merges. With `pieces`, these
+    are read one after the other.
 
     >>> merge = lambda left, right: (left[0] - right[0],)
     >>> ids = torch.tensor([[0, 1, 2], [0, 1, 2]])
@@ -178,16 +194,47 @@ def tree_reduce_ids(
     (tensor([[-4],
             [-1]]),)
     """
-    levels = Plan(ids.shape[1]).levels
-    blocks = _blocks(merge, alphabet, ids, words, len(levels) - 2)
-    leaves = blocks.some(blocks.top, 0, ids.shape[1] >> blocks.top)
-    blocks.above = up_sweep(merge, leaves, 1, levels[blocks.top :], EMPTY)
     state: Node | None = None
-    for level in reversed(range(len(blocks))):
-        count = lengths >> level
-        state = fold_rows(merge, state, blocks.at(level, count - 1), count)
+    earlier = EMPTY
+    for piece in pieces or [range(ids.shape[1])]:
+        here, known = ids[:, piece.start : piece.stop], words.part(piece)
+        is_last = piece.stop == ids.shape[1]
+        found, earlier = _reduce_rows(
+            merge, alphabet, here, known, lengths, earlier, is_last=is_last
+        )
+        # a row that ended before keeps what it had
+        state = found if state is None else chosen(lengths > piece.start, found, state)
     assert state is not None
     return state
+
+
+def _reduce_rows(
+    merge: MergeFunction,
+    alphabet: Node,
+    ids: Tensor,
+    words: Words,
+    lengths: Tensor,
+    earlier: Carry,
+    *,
+    is_last: bool,
+) -> tuple[Node, Carry]:
+    """The prefixes of rows that end here, others get any; and the carry, empty if `is_last`."""
+    plan = Plan(ids.shape[1], ids.shape[1] - 1, earlier.count)
+    *levels, top = plan.levels
+    blocks = _up_sweep_ids(merge, alphabet, ids, words, plan, earlier)
+    state = tuple(t[:, 0] for t in earlier.fold(top.index)) if top.before else None
+    for level in reversed(levels):
+        count = lengths >> level.index
+        block = blocks.at(level.index, count - 1 - level.blocks.start)
+        state = fold_rows(merge, state, block, count)
+        if level.before % 2:
+            known = tuple(t[:, 0] for t in earlier.fold(level.index))
+            state = chosen(count == level.before, known, state)
+    assert state is not None
+    if is_last:
+        return state, EMPTY
+    prefixes = down_sweep(merge, blocks, 1, plan.levels, earlier)
+    return state, Sweep(plan, 1, blocks, prefixes, earlier).carry()
 
 
 def _blocks(

@@ -49,8 +49,12 @@ def read_part(
     merge = reader.functions(x.flatten(0, 1))[1]
     mine = places[ranks.rank]
     parts = torch.split(x, [len(piece) for piece in mine], TIME)
-    reduced = [reader.sweep(part, FRESH, len(piece) - 1, every=not last)
-               for part, piece in zip(parts, mine, strict=True)]  # fmt: skip
+    reduced = [
+        reader.sweep_to_end(part, FRESH)
+        if last
+        else reader.sweep(part, FRESH, len(piece) - 1, every=True)
+        for part, piece in zip(parts, mine, strict=True)
+    ]
     # the last rank's too, for the sake of equal sizes: nobody reads them
     roots = _padded([done.read for done in reduced], max(map(len, places)))
     if trained:
@@ -88,7 +92,7 @@ def _prefixes(
     kernels compute a tree as a whole, and looked-up blocks cost nothing.
     """
     if reader.kernels() is not None or not isinstance(reduced.blocks, ComputedBlocks):
-        return reader.sweep(x, carry, 0, every=False)
+        return reader.sweep(x, carry, 0)
     plan = Plan(len(piece), count=piece.start)
     levels = plan.levels
     # blocks below the piece's level begin and end in it
