@@ -67,7 +67,9 @@ class Reader:
         """
         rows, length = x.shape[:2]
         most = STATES.get(x.device.type, STATES["cpu"])
-        if torch.is_grad_enabled() or (words is None and rows * length <= most):
+        # the compiler's number of rows stays what it is: one program serves all that fit
+        aligned = words is None or not count or torch.compiler.is_compiling()
+        if torch.is_grad_enabled() or (aligned and rows * length <= most):
             return [range(length)]
         most = max(1, most // max(1, rows))
         block = 1

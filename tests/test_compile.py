@@ -86,6 +86,18 @@ def test_so_it_does_for_ids(backend: str) -> None:
             assert_rel("out", fast(ids)[0], layer(ids)[0], TOLERANCE[torch.float32][0])
 
 
+@pytest.mark.filterwarnings("ignore:Dynamo detected a call to a `functools.lru_cache`:UserWarning")
+def test_one_compilation_serves_ids_that_go_on() -> None:
+    layer = PRLSTM(3, 5, batch_first=True)
+    fast = compiled(layer)
+    with torch.no_grad():
+        for rows in range(1, 13):
+            ids = torch.randint(3, (rows, 14))
+            _, state = layer(ids[:, :3])
+            want, _ = layer(ids[:, 3:], state)
+            assert_rel("out", fast(ids[:, 3:], state)[0], want, TOLERANCE[torch.float32][0])
+
+
 def test_detached_and_mixed_states_can_be_compiled() -> None:
     layer, x, y = PRLSTM(3, 5, batch_first=True), torch.randn(2, 3, 3), torch.randn(2, 2, 3)
 
