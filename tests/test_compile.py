@@ -63,8 +63,19 @@ def test_compiled_streaming_is_eager() -> None:
     assert_same("out", out, layer(x, want_state)[0])
 
 
-@pytest.mark.parametrize("backend", ["eager", "triton"])
-@pytest.mark.parametrize("with_gradient", [False, True])
+# a compilation takes seconds
+SLOW = pytest.mark.slow
+
+
+@pytest.mark.parametrize(
+    ("backend", "with_gradient"),
+    [
+        ("eager", False),
+        ("triton", True),
+        pytest.param("eager", True, marks=SLOW),
+        pytest.param("triton", False, marks=SLOW),
+    ],
+)
 def test_one_compilation_serves_every_batch_size(backend: str, with_gradient: bool) -> None:
     layer = PRLSTM(3, 5, batch_first=True, backend=backend)
     fast = compiled(layer)
@@ -75,7 +86,7 @@ def test_one_compilation_serves_every_batch_size(backend: str, with_gradient: bo
 
 
 @pytest.mark.filterwarnings("ignore:Dynamo detected a call to a `functools.lru_cache`:UserWarning")
-@pytest.mark.parametrize("backend", ["eager", "triton"])
+@pytest.mark.parametrize("backend", [pytest.param("eager", marks=SLOW), "triton"])
 def test_so_it_does_for_ids(backend: str) -> None:
     """What is looked up depends on how many rows there are: some are compiled once more."""
     layer = PRLSTM(3, 5, batch_first=True, backend=backend)
@@ -90,8 +101,8 @@ def test_so_it_does_for_ids(backend: str) -> None:
 def test_one_compilation_serves_ids_that_go_on() -> None:
     layer = PRLSTM(3, 5, batch_first=True)
     fast = compiled(layer)
-    with torch.no_grad():
-        for rows in range(1, 13):
+    with torch.no_grad(), FEW_PROGRAMS:
+        for rows in SIZES:
             ids = torch.randint(3, (rows, 14))
             _, state = layer(ids[:, :3])
             want, _ = layer(ids[:, 3:], state)

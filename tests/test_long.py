@@ -183,8 +183,15 @@ READ: dict[str, Callable[[PRLSTM, Tensor], object]] = {
 }
 
 
-@pytest.mark.parametrize(("letters", "num_layers"), [(2, 1), (2, 2), (60, 1)])
-@pytest.mark.parametrize("read", list(READ))
+@pytest.mark.parametrize(
+    ("read", "letters", "num_layers"),
+    [
+        # two layers take seconds
+        pytest.param(read, *sizes, marks=[pytest.mark.slow] * (sizes[1] > 1 and read != "last"))
+        for read in READ
+        for sizes in ((2, 1), (2, 2), (60, 1))
+    ],
+)
 def test_memory_is_flat(read: str, letters: int, num_layers: int) -> None:
     layer = make(letters, num_layers=num_layers)
     found = []
@@ -206,8 +213,15 @@ def test_ids_without_tables_take_no_more_memory_than_vectors(read: str) -> None:
     assert by_ids <= by_vectors + alphabet
 
 
-@pytest.mark.parametrize("task", ["parity_check", "reverse_string"])
-@pytest.mark.parametrize("mixed", [False, True])
+@pytest.mark.parametrize(
+    ("task", "mixed"),
+    [
+        ("parity_check", False),
+        ("parity_check", True),
+        ("reverse_string", True),
+        pytest.param("reverse_string", False, marks=pytest.mark.slow),
+    ],
+)
 def test_memory_of_a_model_is_flat(task: str, mixed: bool) -> None:
     model = models.build("pr_lstm", task, hidden_size=32, dtype=torch.float64)
     found = []
