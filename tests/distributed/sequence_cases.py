@@ -144,7 +144,7 @@ def equal_without_gradients(rank: int, world: int) -> None:
     layer, x = made(2), tokens(1003)
     part = partition(1003, world)[rank]
     # long sequences are read in chunks
-    dispatch.CHUNK["cpu"] = 64
+    dispatch.STATES["cpu"] = 64
     with torch.no_grad():
         for output in ("all", "last"):
             want, state = layer(x, output=output)
@@ -153,7 +153,7 @@ def equal_without_gradients(rank: int, world: int) -> None:
             assert_rel("out", got, expected, TOLERANCE)
             if rank == world - 1:
                 assert_states(after, state)
-    dispatch.CHUNK["cpu"] = 1 << 15
+    dispatch.STATES["cpu"] = 1 << 15
 
 
 def equal_unbatched_and_time_first(rank: int, world: int) -> None:
