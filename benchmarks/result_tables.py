@@ -48,9 +48,9 @@ WAITING = (
 
 def headline(rows: Sequence[Row]) -> str:
     """Table 2 as far as there are rows, of the models that are compared."""
-    if not any(one.tried for one in score_cells(rows, COLUMNS, ALL_TASKS, "table2").values()):
-        return f"{WAITING}\n\n{shipped_table(rows)}"
     cells = score_cells(rows, COLUMNS, ALL_TASKS, "table2")
+    if not any(one.tried for one in cells.values()):
+        return f"{WAITING}\n\n{shipped_table(rows)}"
     return f"{EXPLAINED}\n\n{side_by_side(cells)}\n{_made_on(cells.values())}"
 
 
@@ -145,16 +145,11 @@ def _made_on(cells: Iterable[Cell]) -> str:
         scored = [cell for cell in seen if cell.column.title == column and cell.seeds]
         if not scored:
             continue
-        seeds, steps = (
-            sorted(many)
-            for many in (
-                [len(cell.seeds) for cell in scored],
-                [step for cell in scored for step in cell.steps],
-            )
-        )
-        many = str(seeds[0]) if seeds[0] == seeds[-1] else f"{seeds[0]} to {seeds[-1]}"
-        many += " seed" if seeds[-1] == 1 else " seeds"
-        behind.append(f"{column}: {many} of {steps_range(steps[0], steps[-1])} steps")
+        seeds = {len(cell.seeds) for cell in scored}
+        steps = {step for cell in scored for step in cell.steps}
+        many = " to ".join(str(count) for count in sorted({min(seeds), max(seeds)}))
+        many += " seed" if max(seeds) == 1 else " seeds"
+        behind.append(f"{column}: {many} of {steps_range(min(steps), max(steps))} steps")
     return f"Made on {where}. {'; '.join(behind)}.\n"
 
 

@@ -137,8 +137,8 @@ class Reader:
                 ids, words, *found, earlier, start, every=every,
                 checkpoint=self.backend.checkpoint, rounded=self.rounded,
             )  # fmt: skip
-        merge = _functions(self.cell, self.backend, ids.numel())[1]
-        return look_up_and_sweep(merge, self._alphabet(ids), ids, words, earlier, start)
+        leaf, merge = _functions(self.cell, self.backend, ids.numel())
+        return look_up_and_sweep(merge, self._alphabet(leaf), ids, words, earlier, start)
 
     def functions(self, x: Tensor) -> tuple[LeafFunction, MergeFunction]:
         """Leaf and merge, for states that are not those of one tree; the leaf takes ids as well."""
@@ -167,24 +167,24 @@ class Reader:
 
     def reduce_ids(self, ids: Tensor, words: Words, ends: Tensor) -> Node:
         """Every row's state alone after its first `ends` (B,) ids: tensors (B, H)."""
-        merge = _functions(self.cell, self.backend, ids.numel())[1]
+        leaf, merge = _functions(self.cell, self.backend, ids.numel())
         pieces = self.pieces(ids, words, 0, ids.shape[TIME] - 1)
-        return tree_reduce_ids(merge, self._alphabet(ids), ids, words, ends, pieces)
+        return tree_reduce_ids(merge, self._alphabet(leaf), ids, words, ends, pieces)
 
     def prepared(self, x: Tensor) -> "Reader":
         """A reader for several pieces of `x`: the states of all ids are made once."""
         if x.is_floating_point() or self.kernels() is not None:
             return self
-        return replace(self, alphabet=self._alphabet(x))
+        leaf, _ = _functions(self.cell, self.backend, x.numel())
+        return replace(self, alphabet=self._alphabet(leaf))
 
-    def _alphabet(self, ids: Tensor) -> Node:
-        """The states of all one-hot tokens, to be looked up by `ids`."""
+    def _alphabet(self, leaf: LeafFunction) -> Node:
+        """The states of all one-hot tokens."""
         if self.alphabet is not None:
             return self.alphabet
         assert isinstance(self.cell, nn.Module)
         weight = next(self.cell.parameters())
         x = torch.eye(self.input_size, dtype=weight.dtype, device=weight.device)
-        leaf = _functions(self.cell, self.backend, ids.numel())[0]
         return _checked(leaf(x), self.cell, x)
 
 

@@ -9,6 +9,7 @@ from torch import Tensor
 from prlstm.kernels import launch
 from tests.kernels.tree_case import make, tokens
 
+pytest.importorskip("triton")
 BATCH, LENGTH, HIDDEN = 2, 64, 16
 # numbers of a state, h and c, and of the gates' sums of each block: leaf, composition, refinement
 STATE, LEAF, COMPOSED, REFINED = 2 * HIDDEN, 3 * HIDDEN, 5 * HIDDEN, 4 * HIDDEN
